@@ -1,0 +1,76 @@
+//! Everything the core may ask for, and everything it may hear. The whole
+//! conversation between the run machine and the shell is in this file.
+//!
+//! The shell performs effects strictly in order. An [`Effect::Append`] is
+//! complete (written, and synced if it says so) before the next effect is
+//! begun; several in a row may share one write and one sync. If an append
+//! cannot be done, the rest of the batch is dropped and the run hears
+//! [`Event::AppendFailed`].
+
+use sandbox_protocol::{ConsoleLine, Resume, Start, Step};
+
+use crate::call::AuthorizedCall;
+use crate::decide::{Answer, Question};
+use crate::id::CallId;
+use crate::journal::Entry;
+use crate::limits::Limit;
+use crate::outcome::Reply;
+use crate::report::Report;
+
+#[derive(Debug)]
+pub enum Effect {
+    /// Put this entry on disk before anything that follows. `sync`: survive the machine's death too.
+    Append { entry: Entry, sync: bool },
+    /// Start the guest; answered by [`Event::Stepped`] or [`Event::GuestStopped`].
+    StartGuest(Box<Start>),
+    /// Let the guest go on; answered likewise.
+    Resume(Resume),
+    /// Stop the guest for good and free it.
+    StopGuest,
+    /// Perform this call; answered by [`Event::Replied`] with its id.
+    Call(AuthorizedCall),
+    /// Tell the server that nobody waits any more. No answer is expected.
+    CancelCall(CallId),
+    /// Put this question to a human; answered by [`Event::Answered`].
+    Ask(Question),
+    /// The question no longer matters.
+    WithdrawAsk(CallId),
+    /// Show these lines to whoever watches the run.
+    Console(Vec<ConsoleLine>),
+    /// Send [`Event::Woke`] when the run's clock reaches this time (milliseconds since the epoch).
+    /// A later `WakeAt` replaces an earlier one.
+    WakeAt { at_ms: u64 },
+    /// The one terminal effect; nothing follows it.
+    Finish(Box<Report>),
+}
+
+/// What happened outside. Each comes with the host's time, in milliseconds since the epoch.
+#[derive(Debug)]
+pub enum Event {
+    /// The guest stopped to wait, or ended.
+    Stepped { step: Step, usage: GuestUsage },
+    /// The guest did not come back: a limit, a trap, or a frame that makes no sense.
+    GuestStopped { stop: GuestStop, usage: GuestUsage },
+    AppendFailed { why: String },
+    Replied { call: CallId, reply: Reply },
+    Answered { call: CallId, answer: Answer },
+    Woke,
+    /// Somebody outside wants the run to end.
+    Cancelled { why: String },
+}
+
+/// Totals since the start of the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GuestUsage {
+    pub guest_cpu_us: u64,
+    pub memory_bytes_peak: u64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum GuestStop {
+    Limit(Limit),
+    /// A trap or a malformed frame: the instance is discarded. What it had printed is kept.
+    EngineFault { why: String, console: Vec<ConsoleLine> },
+    /// [`Effect::StopGuest`] or a cancellation reached the guest while it computed.
+    Interrupted,
+}

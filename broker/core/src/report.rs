@@ -1,0 +1,87 @@
+//! What a run has to say for itself at its end. Serialised, it is what `--json` prints.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::outcome::Code;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Report {
+    pub run: String,
+    pub status: Status,
+    pub code: Option<Code>,
+    /// The script's value; `null` when there is none.
+    pub value: Option<Box<RawValue>>,
+    pub error: Option<ReportedError>,
+    pub console: Vec<ReportedLine>,
+    /// Console bytes that were dropped because of the limit.
+    #[serde(default)]
+    pub console_dropped_bytes: u64,
+    pub calls: Vec<ReportedCall>,
+    pub usage: Usage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    Done,
+    Failed,
+    Stopped,
+    Cancelled,
+    Paused,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportedError {
+    pub name: String,
+    pub message: String,
+    pub code: Code,
+    pub line: Option<u32>,
+    pub column: Option<u32>,
+    pub stack: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportedLine {
+    pub level: String,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportedCall {
+    pub id: u32,
+    pub tool: String,
+    pub decision: ReportedDecision,
+    pub reasons: Vec<String>,
+    pub outcome: ReportedOutcome,
+    pub code: Option<Code>,
+    pub ms: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReportedDecision {
+    Allow,
+    Ask,
+    Deny,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReportedOutcome {
+    Returned,
+    Failed,
+    Denied,
+    Refused,
+    Unknown,
+    NotSent,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    pub wall_ms: u64,
+    pub guest_ms: u64,
+    pub memory_bytes_peak: u64,
+    pub calls: u32,
+    pub output_bytes: u64,
+}

@@ -1,0 +1,1 @@
+//! The byte encoding of the messages.
