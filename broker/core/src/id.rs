@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+pub use codegen::canonical::Digest;
 use serde::{Deserialize, Serialize};
 
 /// The name of a server as our configuration has it, never what the server says of itself.
@@ -32,7 +33,3 @@ pub struct RunId(pub Arc<str>);
 /// The host's number of a call within its run: 1, 2, 3 … in the order of the calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CallId(pub u32);
-
-/// SHA-256 of something in canonical form. Shown as `sha256:` and lower-case hex.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Digest(pub [u8; 32]);

@@ -1,0 +1,218 @@
+//! One canonical byte string for a JSON value (RFC 8785, JCS), and digests over it.
+//!
+//! Two writers, one form. [`exact`] is for values that are about to be decided,
+//! shown, hashed and sent: it refuses an integer that a double cannot hold.
+//! [`canonical`] is for texts that are only ever hashed or stored: it writes
+//! such an integer with all its digits.
+
+use std::fmt;
+
+use serde_json::{Map, Number, Value};
+use sha2::{Digest as _, Sha256};
+
+/// SHA-256 of something in canonical form. Shown as `sha256:` and lower-case hex.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Digest(pub [u8; 32]);
+
+impl Digest {
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// Reads what `Display` writes.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let hex = text.strip_prefix("sha256:")?.as_bytes();
+        let mut bytes = [0; 32];
+        if hex.len() != 64 {
+            return None;
+        }
+        for (byte, pair) in bytes.iter_mut().zip(hex.chunks_exact(2)) {
+            let [high, low] = *pair else { return None };
+            *byte = hex_digit(high)? << 4 | hex_digit(low)?;
+        }
+        Some(Self(bytes))
+    }
+}
+
+fn hex_digit(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("sha256:")?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl serde::Serialize for Digest {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Digest {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("not a sha256 digest"))
+    }
+}
+
+/// A number that has no exact double, and so no canonical form.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the number {number} cannot be represented exactly")]
+pub struct Inexact {
+    pub number: String,
+}
+
+/// The canonical bytes of a value whose numbers are all exact doubles.
+pub fn exact(value: &Value) -> Result<Vec<u8>, Inexact> {
+    match first_inexact(value) {
+        Some(number) => Err(Inexact { number: number.to_string() }),
+        None => Ok(canonical(value)),
+    }
+}
+
+/// The canonical bytes of a value that is hashed or stored, never decided on.
+#[must_use]
+pub fn canonical(value: &Value) -> Vec<u8> {
+    let mut out = Vec::with_capacity(256);
+    write_value(value, &mut out);
+    out
+}
+
+/// The digest of a value's canonical bytes.
+#[must_use]
+pub fn digest(value: &Value) -> Digest {
+    Digest::of(&canonical(value))
+}
+
+fn first_inexact(value: &Value) -> Option<&Number> {
+    match value {
+        Value::Number(number) if !is_exact(number) => Some(number),
+        Value::Array(items) => items.iter().find_map(first_inexact),
+        Value::Object(members) => members.values().find_map(first_inexact),
+        _ => None,
+    }
+}
+
+fn is_exact(number: &Number) -> bool {
+    const LAST: u64 = 1 << 53;
+    match (number.as_u64(), number.as_i64()) {
+        (Some(n), _) => n <= LAST || fits_mantissa(n),
+        (None, Some(n)) => n.unsigned_abs() <= LAST || fits_mantissa(n.unsigned_abs()),
+        (None, None) => number.as_f64().is_some_and(f64::is_finite),
+    }
+}
+
+fn fits_mantissa(n: u64) -> bool {
+    n.leading_zeros() + n.trailing_zeros() >= 11
+}
+
+fn write_value(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => out.extend_from_slice(b"null"),
+        Value::Bool(true) => out.extend_from_slice(b"true"),
+        Value::Bool(false) => out.extend_from_slice(b"false"),
+        Value::Number(number) => write_number(number, out),
+        Value::String(text) => write_string(text, out),
+        Value::Array(items) => {
+            out.push(b'[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                write_value(item, out);
+            }
+            out.push(b']');
+        }
+        Value::Object(members) => write_object(members, out),
+    }
+}
+
+fn write_object(members: &Map<String, Value>, out: &mut Vec<u8>) {
+    let mut sorted: Vec<_> = members.iter().collect();
+    sorted.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
+    out.push(b'{');
+    for (i, (key, value)) in sorted.into_iter().enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        write_string(key, out);
+        out.push(b':');
+        write_value(value, out);
+    }
+    out.push(b'}');
+}
+
+fn write_number(number: &Number, out: &mut Vec<u8>) {
+    match number.as_f64() {
+        Some(double) if is_exact(number) => {
+            out.extend_from_slice(ryu_js::Buffer::new().format_finite(double).as_bytes());
+        }
+        _ => out.extend_from_slice(number.to_string().as_bytes()),
+    }
+}
+
+fn write_string(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    for c in text.chars() {
+        match c {
+            '"' => out.extend_from_slice(b"\\\""),
+            '\\' => out.extend_from_slice(b"\\\\"),
+            '\u{8}' => out.extend_from_slice(b"\\b"),
+            '\u{c}' => out.extend_from_slice(b"\\f"),
+            '\n' => out.extend_from_slice(b"\\n"),
+            '\r' => out.extend_from_slice(b"\\r"),
+            '\t' => out.extend_from_slice(b"\\t"),
+            c if c < ' ' => out.extend_from_slice(format!("\\u{:04x}", c as u32).as_bytes()),
+            c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(value: &Value, expected: &str) {
+        assert_eq!(String::from_utf8(exact(value).unwrap()).unwrap(), expected);
+    }
+
+    #[test]
+    fn keys_are_sorted_by_utf_16_and_numbers_spelled_as_a_double() {
+        check(&json!({"b": 1.0, "a": [1e21, -0.0, 1e-7]}), r#"{"a":[1e+21,0,1e-7],"b":1}"#);
+        check(&json!({"\u{fb33}": 1, "\u{1f600}": 2}), "{\"\u{1f600}\":2,\"\u{fb33}\":1}");
+        check(&json!("\u{1}\n\"\u{2028}"), "\"\\u0001\\n\\\"\u{2028}\"");
+    }
+
+    #[test]
+    fn an_integer_that_no_double_holds_is_refused_where_it_matters_and_kept_where_it_is_hashed() {
+        let value = json!({"n": 9_007_199_254_740_993_u64});
+        assert_eq!(exact(&value), Err(Inexact { number: "9007199254740993".into() }));
+        assert_eq!(canonical(&value), br#"{"n":9007199254740993}"#);
+        check(&json!(9_007_199_254_740_992_u64), "9007199254740992");
+        check(&json!(1_u64 << 60), "1152921504606847000");
+    }
+
+    #[test]
+    fn a_digest_reads_back_from_its_text() {
+        let digest = digest(&json!({"a": 1}));
+        assert_eq!(Digest::parse(&digest.to_string()), Some(digest));
+        assert_eq!(Digest::parse("sha256:zz"), None);
+    }
+}
