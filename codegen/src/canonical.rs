@@ -80,7 +80,9 @@ pub struct Inexact {
 /// The canonical bytes of a value whose numbers are all exact doubles.
 pub fn exact(value: &Value) -> Result<Vec<u8>, Inexact> {
     match first_inexact(value) {
-        Some(number) => Err(Inexact { number: number.to_string() }),
+        Some(number) => Err(Inexact {
+            number: number.to_string(),
+        }),
         None => Ok(canonical(value)),
     }
 }
@@ -195,15 +197,26 @@ mod tests {
 
     #[test]
     fn keys_are_sorted_by_utf_16_and_numbers_spelled_as_a_double() {
-        check(&json!({"b": 1.0, "a": [1e21, -0.0, 1e-7]}), r#"{"a":[1e+21,0,1e-7],"b":1}"#);
-        check(&json!({"\u{fb33}": 1, "\u{1f600}": 2}), "{\"\u{1f600}\":2,\"\u{fb33}\":1}");
+        check(
+            &json!({"b": 1.0, "a": [1e21, -0.0, 1e-7]}),
+            r#"{"a":[1e+21,0,1e-7],"b":1}"#,
+        );
+        check(
+            &json!({"\u{fb33}": 1, "\u{1f600}": 2}),
+            "{\"\u{1f600}\":2,\"\u{fb33}\":1}",
+        );
         check(&json!("\u{1}\n\"\u{2028}"), "\"\\u0001\\n\\\"\u{2028}\"");
     }
 
     #[test]
     fn an_integer_that_no_double_holds_is_refused_where_it_matters_and_kept_where_it_is_hashed() {
         let value = json!({"n": 9_007_199_254_740_993_u64});
-        assert_eq!(exact(&value), Err(Inexact { number: "9007199254740993".into() }));
+        assert_eq!(
+            exact(&value),
+            Err(Inexact {
+                number: "9007199254740993".into()
+            })
+        );
         assert_eq!(canonical(&value), br#"{"n":9007199254740993}"#);
         check(&json!(9_007_199_254_740_992_u64), "9007199254740992");
         check(&json!(1_u64 << 60), "1152921504606847000");

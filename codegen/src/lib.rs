@@ -2,3 +2,10 @@
 //! same input gives the same bytes, nothing is fetched, nothing panics.
 
 pub mod canonical;
+pub mod closest;
+pub mod description;
+pub mod names;
+mod schema;
+pub mod stub;
+pub mod text;
+pub mod unwrap;

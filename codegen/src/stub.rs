@@ -1,0 +1,249 @@
+//! What the sandbox installs: which global carries which server, which member
+//! and which flat global stand for which tool.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::description::Description;
+use crate::names;
+
+/// The stubs of a run. Sorted by server and wire name, so that the same set of
+/// descriptions gives the same table in whatever order they were listed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StubTable {
+    pub servers: Vec<ServerStubs>,
+    /// What somebody who looks for a tool under its own name should know.
+    pub notes: Vec<NameNote>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerStubs {
+    /// The server's name in our configuration.
+    pub server: String,
+    /// The global that carries it; an identifier.
+    pub global: String,
+    pub tools: Vec<ToolStub>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolStub {
+    /// Index into the descriptions that the table was built from.
+    pub description: usize,
+    pub wire_name: String,
+    /// `global.member(...)`; unique within the server.
+    pub member: String,
+    /// `global_member(...)`; absent when that name is taken or could mean two tools.
+    pub flat: Option<String>,
+    /// Whether results are `{result: X}` and the script is given `X`.
+    pub unwrap: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NameNote {
+    Renamed {
+        server: String,
+        wire_name: String,
+        member: String,
+    },
+    /// The flat name is not installed at all: none of the tools is more entitled to it.
+    FlatCollision { flat: String, tools: Vec<String> },
+    /// A server listed the same name twice; the first description counts.
+    Repeated { server: String, wire_name: String },
+}
+
+impl fmt::Display for NameNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Renamed {
+                server,
+                wire_name,
+                member,
+            } => {
+                write!(f, "tool `{wire_name}` of {server} is called as `{member}`")
+            }
+            Self::FlatCollision { flat, tools } => {
+                write!(
+                    f,
+                    "`{flat}` is not installed, it could mean {}",
+                    tools.join(" or ")
+                )
+            }
+            Self::Repeated { server, wire_name } => {
+                write!(
+                    f,
+                    "{server} lists `{wire_name}` more than once; the first is used"
+                )
+            }
+        }
+    }
+}
+
+impl StubTable {
+    #[must_use]
+    pub fn build(descriptions: &[Description]) -> Self {
+        let mut notes = Vec::new();
+        let mut by_server: BTreeMap<&str, BTreeMap<&str, (usize, &Description)>> = BTreeMap::new();
+        for (index, description) in descriptions.iter().enumerate() {
+            let (server, wire_name) = (&*description.server, &*description.name);
+            let tools = by_server.entry(server).or_default();
+            if tools.contains_key(wire_name) {
+                notes.push(NameNote::Repeated {
+                    server: server.into(),
+                    wire_name: wire_name.into(),
+                });
+            } else {
+                tools.insert(wire_name, (index, description));
+            }
+        }
+        let server_names: Vec<&str> = by_server.keys().copied().collect();
+        let globals = names::globals(&server_names);
+        let named = by_server.into_iter().zip(globals);
+        let mut servers: Vec<ServerStubs> = named
+            .map(|((server, tools), global)| server_stubs(server, global, &tools))
+            .collect();
+        notes.extend(servers.iter().flat_map(renamed));
+        notes.extend(withdraw_ambiguous_flats(&mut servers));
+        Self { servers, notes }
+    }
+}
+
+fn server_stubs(
+    server: &str,
+    global: String,
+    tools: &BTreeMap<&str, (usize, &Description)>,
+) -> ServerStubs {
+    let wire_names: Vec<&str> = tools.keys().copied().collect();
+    let members = names::members(&wire_names);
+    let stub =
+        |((wire_name, (index, description)), member): ((&&str, &(usize, &Description)), String)| {
+            ToolStub {
+                description: *index,
+                wire_name: (*wire_name).to_owned(),
+                flat: Some(format!("{global}_{member}")),
+                member,
+                unwrap: description.unwraps(),
+            }
+        };
+    let tools = tools.iter().zip(members).map(stub).collect();
+    ServerStubs {
+        server: server.to_owned(),
+        global,
+        tools,
+    }
+}
+
+fn renamed(server: &ServerStubs) -> Vec<NameNote> {
+    let changed = server
+        .tools
+        .iter()
+        .filter(|tool| tool.member != tool.wire_name);
+    changed
+        .map(|tool| NameNote::Renamed {
+            server: server.server.clone(),
+            wire_name: tool.wire_name.clone(),
+            member: tool.member.clone(),
+        })
+        .collect()
+}
+
+/// Takes away every flat name that two tools share, or that already means something.
+fn withdraw_ambiguous_flats(servers: &mut [ServerStubs]) -> Vec<NameNote> {
+    let mut claims: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for server in servers.iter() {
+        claims
+            .entry(server.global.clone())
+            .or_default()
+            .push(format!("server {}", server.server));
+        for tool in &server.tools {
+            if let Some(flat) = &tool.flat {
+                claims
+                    .entry(flat.clone())
+                    .or_default()
+                    .push(format!("{}.{}", server.server, tool.wire_name));
+            }
+        }
+    }
+    claims.retain(|flat, tools| tools.len() > 1 || names::is_known_global(flat));
+    for tool in servers.iter_mut().flat_map(|server| &mut server.tools) {
+        tool.flat.take_if(|flat| claims.contains_key(flat));
+    }
+    let told_apart = claims.into_iter().filter(|(_, tools)| tools.len() > 1);
+    told_apart
+        .map(|(flat, tools)| NameNote::FlatCollision { flat, tools })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn describe(server: &str, name: &str) -> Description {
+        Description::parse(server, &json!({"name": name, "inputSchema": {}})).unwrap()
+    }
+
+    fn rows(descriptions: &[Description]) -> Vec<String> {
+        let table = StubTable::build(descriptions);
+        let row = |server: &ServerStubs, tool: &ToolStub| {
+            format!(
+                "{}.{} {}",
+                server.global,
+                tool.member,
+                tool.flat.as_deref().unwrap_or("-")
+            )
+        };
+        let of_server = |server: &ServerStubs| -> Vec<String> {
+            server.tools.iter().map(|tool| row(server, tool)).collect()
+        };
+        table.servers.iter().flat_map(of_server).collect()
+    }
+
+    #[test]
+    fn every_tool_has_a_member_and_a_flat_name() {
+        let found = rows(&[describe("git-hub", "get-user"), describe("fs", "read")]);
+        assert_eq!(
+            found,
+            ["fs.read fs_read", "git_hub.get_user git_hub_get_user"]
+        );
+    }
+
+    #[test]
+    fn a_flat_name_that_could_mean_two_tools_means_none() {
+        let tools = [
+            describe("a", "b_c"),
+            describe("a_b", "c"),
+            describe("a", "b"),
+        ];
+        assert_eq!(rows(&tools), ["a.b -", "a.b_c -", "a_b.c -"]);
+        let notes: Vec<String> = StubTable::build(&tools)
+            .notes
+            .iter()
+            .map(NameNote::to_string)
+            .collect();
+        assert_eq!(
+            notes,
+            [
+                "`a_b` is not installed, it could mean a.b or server a_b",
+                "`a_b_c` is not installed, it could mean a.b_c or a_b.c",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_order_of_the_listing_changes_neither_names_nor_order() {
+        let names = ["get-user", "get_user", "get.user", "then", "class"];
+        let tools: Vec<Description> = names.iter().map(|name| describe("s", name)).collect();
+        let reversed: Vec<Description> = tools.iter().rev().cloned().collect();
+        assert_eq!(rows(&tools), rows(&reversed));
+    }
+
+    #[test]
+    fn a_tool_listed_twice_is_used_once_and_reported() {
+        let table = StubTable::build(&[describe("s", "x"), describe("s", "x")]);
+        assert_eq!(table.servers[0].tools.len(), 1);
+        assert_eq!(
+            table.notes[0].to_string(),
+            "s lists `x` more than once; the first is used"
+        );
+    }
+}

@@ -1,0 +1,165 @@
+//! Foreign text made fit to stand in a declaration or on a terminal.
+//!
+//! Descriptions are written by servers and read by models and people, so nothing
+//! in them may end a comment, hide from view, or change the order of what is seen.
+
+/// Prose on one line: white space folded, comment closers opened up, invisible characters gone.
+/// Nothing that can be seen is lost.
+#[must_use]
+pub fn neutralise(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut gap = false;
+    for c in text.chars() {
+        if c.is_whitespace() {
+            gap = true;
+            continue;
+        }
+        if is_invisible(c) {
+            continue;
+        }
+        if gap && !out.is_empty() {
+            out.push(' ');
+        }
+        gap = false;
+        if c == '/' && out.ends_with('*') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// The first sentence of a text, neutralised, at most `chars_max` characters.
+#[must_use]
+pub fn first_sentence(text: &str, chars_max: usize) -> String {
+    let paragraph = text.trim_start().split("\n\n").next().unwrap_or_default();
+    let folded = neutralise(paragraph);
+    clip(sentence_of(&folded), chars_max)
+}
+
+/// At most `chars_max` characters, the last of them an ellipsis when something was cut.
+#[must_use]
+pub fn clip(text: &str, chars_max: usize) -> String {
+    if text.chars().count() <= chars_max {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(chars_max.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
+/// A string literal in double quotes that reads back as exactly `text`, with
+/// everything invisible spelled as an escape.
+#[must_use]
+pub fn literal(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            ' ' => out.push(' '),
+            c if c.is_whitespace() || is_invisible(c) => push_escape(c, &mut out),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn push_escape(c: char, out: &mut String) {
+    let code = u32::from(c);
+    out.push_str(&if code > 0xffff {
+        format!("\\u{{{code:x}}}")
+    } else {
+        format!("\\u{code:04x}")
+    });
+}
+
+/// Up to the first full stop, question or exclamation mark that a space or the end follows.
+/// A mark after a single letter or inside `e.g.` ends nothing.
+fn sentence_of(text: &str) -> &str {
+    let marks = text
+        .char_indices()
+        .filter(|(_, c)| matches!(c, '.' | '!' | '?' | '。'));
+    for (at, mark) in marks {
+        let end = at + mark.len_utf8();
+        let (before, after) = (
+            text.get(..at).unwrap_or_default(),
+            text.get(end..).unwrap_or_default(),
+        );
+        let ends = after.is_empty() || after.starts_with(' ') || mark == '。';
+        if ends && !is_abbreviation(before) {
+            return text.get(..end).unwrap_or(text);
+        }
+    }
+    text
+}
+
+fn is_abbreviation(before: &str) -> bool {
+    let word = before.rsplit([' ', '(']).next().unwrap_or_default();
+    let short = word.chars().count() == 1 && word.chars().all(char::is_alphabetic);
+    short
+        || ["e.g", "i.e", "etc", "vs", "cf", "approx"]
+            .iter()
+            .any(|it| word.eq_ignore_ascii_case(it))
+}
+
+/// Characters that show nothing themselves but change, or hide in, what is shown.
+#[must_use]
+pub fn is_invisible(c: char) -> bool {
+    c.is_control()
+        || matches!(u32::from(c),
+            0xad | 0x34f | 0x61c | 0x115f | 0x1160 | 0x17b4 | 0x17b5 | 0x3164 | 0xfeff | 0xffa0
+            | 0x180b..=0x180f       // Mongolian selectors
+            | 0x200b..=0x200f       // zero-width, direction marks
+            | 0x2028..=0x202e       // line and paragraph separators, direction embeddings
+            | 0x2060..=0x206f       // joiners, isolates, deprecated format characters
+            | 0xfe00..=0xfe0f       // variation selectors carry hidden bytes
+            | 0xfff0..=0xfffb
+            | 0x1bca0..=0x1bca3
+            | 0x1d173..=0x1d17a
+            | 0xe0000..=0xe0fff) // tags, further variation selectors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_stays_on_one_line_and_cannot_close_its_comment() {
+        let check = |text: &str, expected: &str| assert_eq!(neutralise(text), expected);
+        check("line1\nline2 */ end", "line1 line2 *\\/ end");
+        check("  a\u{2028}b\r\n\tc  ", "a b c");
+        check("*\u{200b}/", "*\\/");
+        check("**/", "**\\/");
+        check(
+            "ev\u{202e}il \u{e0041}\u{e0042}tag\u{1b}[31m",
+            "evil tag[31m",
+        );
+        check("日本語 naïve", "日本語 naïve");
+    }
+
+    #[test]
+    fn the_first_sentence_ends_where_a_sentence_ends() {
+        let check = |text: &str, expected: &str| assert_eq!(first_sentence(text, 60), expected);
+        check("Reads a file. Then more.", "Reads a file.");
+        check("Uses e.g. git. More", "Uses e.g. git.");
+        check("Version 1.2 of it", "Version 1.2 of it");
+        check("Title line\n\nBody.", "Title line");
+        check("Gets\na thing! Now", "Gets a thing!");
+        check("", "");
+        assert_eq!(first_sentence("abcdefghij", 5), "abcd…");
+    }
+
+    #[test]
+    fn a_literal_reads_back_as_the_same_string_and_hides_nothing() {
+        assert_eq!(literal("a\"b\\c\n\u{2028}"), r#""a\"b\\c\n\u2028""#);
+        assert_eq!(
+            literal("\u{e0041}\u{202e}\u{a0}"),
+            r#""\u{e0041}\u202e\u00a0""#
+        );
+    }
+}

@@ -1,0 +1,117 @@
+//! The `{result: X}` wrapper: many servers can only return objects and put any
+//! other value under the single key `result`. The script is given `X` itself.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+const KEY: &str = "result";
+/// What one widespread server library writes beside the wrapper that it adds.
+const MARKER: &str = "x-fastmcp-wrap-result";
+/// Keywords beside which `properties` is not the whole story.
+const OPENING: [&str; 8] = [
+    "$ref",
+    "$dynamicRef",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "patternProperties",
+    "additionalProperties",
+    "unevaluatedProperties",
+];
+
+/// Whether a value of this schema is an object with the key `result` and, as far
+/// as the schema declares, nothing else.
+#[must_use]
+pub fn is_wrapper(output_schema: &Value) -> bool {
+    inner_schema(output_schema).is_some()
+}
+
+/// The schema of `X`. Its references are relative to the whole output schema.
+#[must_use]
+pub fn inner_schema(output_schema: &Value) -> Option<&Value> {
+    let schema = output_schema.as_object()?;
+    let inner = sole_property(schema)?;
+    let required = schema.get("required").and_then(Value::as_array);
+    let always_there = required.is_some_and(|names| names.iter().any(|name| name == KEY));
+    let marked = schema.get(MARKER) == Some(&Value::Bool(true));
+    let is_object = schema.get("type").is_none_or(|name| name == "object");
+    let closed = OPENING
+        .iter()
+        .all(|it| matches!(schema.get(*it), None | Some(Value::Bool(false))));
+    (is_object && closed && (always_there || marked)).then_some(inner)
+}
+
+/// `X` out of a wrapped value; `None` when the value is not an object with `result`.
+#[must_use]
+pub fn inner_value(value: Value) -> Option<Value> {
+    match value {
+        Value::Object(mut members) => members.swap_remove(KEY),
+        _ => None,
+    }
+}
+
+/// The same on JSON text, without building a value. The text of `X` is a part of `json`.
+#[must_use]
+pub fn inner_text(json: &[u8]) -> Option<&[u8]> {
+    #[derive(Deserialize)]
+    struct Wrapper<'a> {
+        #[serde(borrow)]
+        result: &'a RawValue,
+    }
+    let wrapper: Wrapper<'_> = serde_json::from_slice(json).ok()?;
+    Some(wrapper.result.get().as_bytes())
+}
+
+fn sole_property(schema: &Map<String, Value>) -> Option<&Value> {
+    let properties = schema.get("properties")?.as_object()?;
+    properties.get(KEY).filter(|_| properties.len() == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_wrapper_is_an_object_whose_only_declared_key_is_result() {
+        let check = |schema: Value, expected| assert_eq!(is_wrapper(&schema), expected, "{schema}");
+        let properties = json!({"result": {"type": "string"}});
+        check(
+            json!({"type": "object", "properties": properties, "required": ["result"]}),
+            true,
+        );
+        check(
+            json!({"properties": properties, "x-fastmcp-wrap-result": true}),
+            true,
+        );
+        check(json!({"type": "object", "properties": properties}), false);
+        check(
+            json!({"properties": properties, "required": ["result"], "additionalProperties": true}),
+            false,
+        );
+        check(
+            json!({"properties": properties, "required": ["result"], "additionalProperties": false}),
+            true,
+        );
+        check(
+            json!({"properties": {"result": true, "more": true}, "required": ["result"]}),
+            false,
+        );
+        check(
+            json!({"properties": properties, "required": ["result"], "type": ["object", "null"]}),
+            false,
+        );
+        check(json!(true), false);
+    }
+
+    #[test]
+    fn the_value_comes_out_of_its_wrapper() {
+        assert_eq!(inner_value(json!({"result": [1]})), Some(json!([1])));
+        assert_eq!(inner_value(json!({"other": 1})), None);
+        assert_eq!(inner_value(json!("text")), None);
+        assert_eq!(inner_text(br#"{"result": [1, 2]}"#), Some(&b"[1, 2]"[..]));
+        assert_eq!(inner_text(br#"{"result": 1"#), None);
+        assert_eq!(inner_text(b"[]"), None);
+    }
+}
