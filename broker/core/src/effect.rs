@@ -48,15 +48,31 @@ pub enum Effect {
 #[derive(Debug)]
 pub enum Event {
     /// The guest stopped to wait, or ended.
-    Stepped { step: Step, usage: GuestUsage },
+    Stepped {
+        step: Step,
+        usage: GuestUsage,
+    },
     /// The guest did not come back: a limit, a trap, or a frame that makes no sense.
-    GuestStopped { stop: GuestStop, usage: GuestUsage },
-    AppendFailed { why: String },
-    Replied { call: CallId, reply: Reply },
-    Answered { call: CallId, answer: Answer },
+    GuestStopped {
+        stop: GuestStop,
+        usage: GuestUsage,
+    },
+    AppendFailed {
+        why: String,
+    },
+    Replied {
+        call: CallId,
+        reply: Reply,
+    },
+    Answered {
+        call: CallId,
+        answer: Answer,
+    },
     Woke,
     /// Somebody outside wants the run to end.
-    Cancelled { why: String },
+    Cancelled {
+        why: String,
+    },
 }
 
 /// Totals since the start of the run.
@@ -70,7 +86,10 @@ pub struct GuestUsage {
 pub enum GuestStop {
     Limit(Limit),
     /// A trap or a malformed frame: the instance is discarded. What it had printed is kept.
-    EngineFault { why: String, console: Vec<ConsoleLine> },
+    EngineFault {
+        why: String,
+        console: Vec<ConsoleLine>,
+    },
     /// [`Effect::StopGuest`] or a cancellation reached the guest while it computed.
     Interrupted,
 }

@@ -10,6 +10,23 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ServerName(pub Arc<str>);
 
+impl ServerName {
+    pub const CHARS_MAX: usize = 64;
+
+    /// A letter, then letters, digits, `_` and `-`: no dot, so `server.tool` splits in one way.
+    pub fn parse(text: &str) -> Result<Self, BadName> {
+        let mut chars = text.chars();
+        let fits = chars.next().is_some_and(|c| c.is_ascii_alphabetic())
+            && chars.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+            && text.len() <= Self::CHARS_MAX;
+        if fits {
+            Ok(Self(text.into()))
+        } else {
+            Err(BadName::Server(shortened(text)))
+        }
+    }
+}
+
 /// A tool's exact name on the wire.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ToolName(pub Arc<str>);
@@ -21,9 +38,37 @@ pub struct ToolId {
     pub tool: ToolName,
 }
 
+impl ToolId {
+    /// Reads what `Display` writes. The tool's own name may contain dots.
+    pub fn parse(text: &str) -> Result<Self, BadName> {
+        let (server, tool) = text
+            .split_once('.')
+            .ok_or_else(|| BadName::Tool(shortened(text)))?;
+        if tool.is_empty() {
+            return Err(BadName::Tool(shortened(text)));
+        }
+        Ok(Self {
+            server: ServerName::parse(server)?,
+            tool: ToolName(tool.into()),
+        })
+    }
+}
+
 impl fmt::Display for ToolId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.server.0, self.tool.0)
+    }
+}
+
+impl Serialize for ToolId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ToolId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
 }
 
@@ -33,3 +78,43 @@ pub struct RunId(pub Arc<str>);
 /// The host's number of a call within its run: 1, 2, 3 … in the order of the calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CallId(pub u32);
+
+/// The number of a grant within its run: 1, 2, 3 … in the order they were given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct GrantId(pub u32);
+
+/// A name that cannot be one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadName {
+    #[error("`{0}` is not a server name: a letter, then at most 63 letters, digits, `_` or `-`")]
+    Server(String),
+    #[error("`{0}` is not of the form `server.tool`")]
+    Tool(String),
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_name_has_no_dot_and_starts_with_a_letter() {
+        for good in ["fs", "Git-Hub_2"] {
+            assert!(ServerName::parse(good).is_ok(), "{good}");
+        }
+        for bad in ["", "2fs", "a.b", "ä", "a b", &"a".repeat(65)] {
+            assert!(ServerName::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_tool_id_splits_at_its_first_dot_and_reads_back() {
+        let id = ToolId::parse("fs.read.all").unwrap();
+        assert_eq!((&*id.server.0, &*id.tool.0), ("fs", "read.all"));
+        assert_eq!(ToolId::parse(&id.to_string()), Ok(id));
+        assert!(ToolId::parse("fs.").is_err() && ToolId::parse("fs").is_err());
+    }
+}

@@ -2,8 +2,19 @@
 //! environment, thread or async runtime. Time, chance and outcomes come in as
 //! [`effect::Event`]s; what should happen goes out as [`effect::Effect`]s.
 
+pub mod call;
+pub mod catalog;
+pub mod code;
+pub mod decide;
 pub mod effect;
+pub mod grant;
 pub mod id;
+pub mod journal;
+pub mod json;
 pub mod limits;
 pub mod outcome;
+pub mod problem;
 pub mod report;
+pub mod rules;
+#[cfg(test)]
+mod testing;

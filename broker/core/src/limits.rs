@@ -31,6 +31,8 @@ pub struct Limits {
     pub ask_wall_ms_max: u64,
     pub json_depth_max: u32,
     pub json_nodes_max: u32,
+    /// An outcome or input longer than this stands in the journal as its digest alone.
+    pub journal_payload_bytes_max: u32,
 }
 
 impl Default for Limits {
@@ -54,6 +56,7 @@ impl Default for Limits {
             ask_wall_ms_max: 300_000,
             json_depth_max: 256,
             json_nodes_max: 4_000_000,
+            journal_payload_bytes_max: MIB,
         }
     }
 }

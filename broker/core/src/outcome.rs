@@ -2,38 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Every code that a script, a report or the journal can carry. Stable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Code {
-    ToolFailed,
-    ResultInvalid,
-    InvalidArguments,
-    Denied,
-    Refused,
-    Unanswered,
-    NotDisclosed,
-    DescriptionChanged,
-    ServerUnavailable,
-    OutcomeUnknown,
-    LimitTime,
-    LimitCpu,
-    LimitMemory,
-    LimitStack,
-    LimitOutput,
-    LimitCalls,
-    LimitPayload,
-    LimitSource,
-    /// An uncaught error of the script that is not a `ToolError`.
-    ScriptError,
-    /// The script awaited something that nothing can settle.
-    Deadlock,
-    /// The guest trapped or sent a frame that makes no sense.
-    EngineFault,
-    JournalUnwritable,
-    Cancelled,
-    Internal,
-}
+pub use crate::code::Code;
 
 /// What a server, or an in-process tool, answered; or why it did not.
 #[derive(Debug, Clone, PartialEq)]

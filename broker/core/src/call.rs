@@ -1,0 +1,189 @@
+//! A call as the script made it, parsed once into one canonical byte string.
+//! Those bytes are decided on, shown, hashed, journaled and sent.
+
+use std::fmt;
+use std::sync::Arc;
+
+use codegen::canonical;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use crate::decide::AuthorizedCall;
+use crate::id::{CallId, Digest, ToolId};
+use crate::json::{self, BadJson, Bounds};
+use crate::limits::Limits;
+
+/// One use of a tool by a run; nothing has been decided about it yet.
+#[derive(Debug)]
+pub struct Call {
+    pub id: CallId,
+    pub tool: ToolId,
+    pub args: Args,
+    pub site: Site,
+}
+
+/// Where in the script the call was made: 1-based, 0 when unknown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Site {
+    pub line: u32,
+    pub column: u32,
+}
+
+/// The arguments object in canonical form (RFC 8785), with its digest. Cheap to clone.
+#[derive(Clone)]
+pub struct Args(Arc<Inner>);
+
+struct Inner {
+    text: String,
+    digest: Digest,
+    value: Value,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadArgs {
+    #[error("the arguments are {0}")]
+    Json(#[from] BadJson),
+    #[error("the arguments are {0}, and must be one object")]
+    NotAnObject(&'static str),
+    #[error("{0}")]
+    Inexact(#[from] canonical::Inexact),
+}
+
+impl BadArgs {
+    #[must_use]
+    pub fn is_limit(&self) -> bool {
+        matches!(self, Self::Json(bad) if bad.is_limit())
+    }
+}
+
+impl Args {
+    pub fn parse(text: &[u8], limits: &Limits) -> Result<Self, BadArgs> {
+        let bounds = Bounds {
+            bytes_max: limits.args_bytes_max,
+            depth_max: limits.json_depth_max,
+            nodes_max: limits.json_nodes_max,
+        };
+        Self::of(json::parse_strict(text, bounds)?)
+    }
+
+    fn of(value: Value) -> Result<Self, BadArgs> {
+        if !value.is_object() {
+            return Err(BadArgs::NotAnObject(kind(&value)));
+        }
+        let bytes = canonical::exact(&value)?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        Ok(Self(Arc::new(Inner {
+            digest: Digest::of(&bytes),
+            text,
+            value,
+        })))
+    }
+
+    /// The canonical text; its bytes are the ones that are sent.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.0.text
+    }
+
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.0.text.as_bytes()
+    }
+
+    #[must_use]
+    pub fn value(&self) -> &Value {
+        &self.0.value
+    }
+
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.0.digest
+    }
+}
+
+impl PartialEq for Args {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.text == other.0.text
+    }
+}
+
+impl Eq for Args {}
+
+impl fmt::Debug for Args {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.text)
+    }
+}
+
+impl Serialize for Args {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.value.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Args {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::of(Value::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Result<&str, &str>) {
+        let limits = Limits {
+            json_depth_max: 4,
+            args_bytes_max: 100,
+            ..Limits::default()
+        };
+        match (Args::parse(text.as_bytes(), &limits), expected) {
+            (Ok(args), Ok(canonical)) => {
+                assert_eq!(args.text(), canonical, "{text}");
+                assert_eq!(args.digest(), Digest::of(canonical.as_bytes()));
+            }
+            (Err(bad), Err(why)) => assert!(bad.to_string().contains(why), "{text}: {bad}"),
+            (found, _) => panic!("{text}: {found:?}"),
+        }
+    }
+
+    #[test]
+    fn every_spelling_of_the_same_arguments_becomes_the_same_bytes() {
+        for text in [
+            r#"{"b":1,"a":"x"}"#,
+            r#"{ "a":"\u0078" , "b":1.0}"#,
+            r#"{"a":"x","b":1e0}"#,
+        ] {
+            check(text, Ok(r#"{"a":"x","b":1}"#));
+        }
+        check(r#"{"n":-0}"#, Ok(r#"{"n":0}"#));
+    }
+
+    #[test]
+    fn arguments_that_are_not_one_plain_object_are_refused() {
+        check("[1]", Err("an array, and must be one object"));
+        check("null", Err("null, and must be one object"));
+        check("", Err("not JSON"));
+        check(
+            r#"{"n":9007199254740993}"#,
+            Err("9007199254740993 cannot be represented exactly"),
+        );
+        check(r#"{"n":1,"n":2}"#, Err("`n` stands twice"));
+        check(r#"{"a":[[[[]]]]}"#, Err("deeper than 4"));
+        check(
+            &format!(r#"{{"a":"{}"}}"#, "x".repeat(100)),
+            Err("108 bytes"),
+        );
+    }
+}

@@ -1,0 +1,180 @@
+//! The heart: one call in, one decision out, with its reasons. Pure.
+//!
+//! In order: the tool is known, the arguments fit the pinned input schema, no
+//! rule denies, a rule allows or a grant lifts "ask", else a human is asked.
+//! Whoever holds an [`AuthorizedCall`] got it here; there is no other way.
+
+mod authorized;
+mod question;
+
+use std::sync::Arc;
+
+use crate::call::Call;
+use crate::catalog::{Catalog, Tool};
+use crate::code::Code;
+use crate::grant::{Grants, Use};
+use crate::rules::{Consulted, Level, Rules};
+
+pub use authorized::{AuthorizedCall, CallParts};
+pub use question::{Answer, Pending, Question};
+
+/// What does not change during a run.
+#[derive(Debug, Clone)]
+pub struct Standing {
+    pub catalog: Arc<Catalog>,
+    pub rules: Arc<Rules>,
+}
+
+#[derive(Debug)]
+pub enum Decision {
+    Allow(AuthorizedCall),
+    Ask(Pending),
+    Deny(Refusal),
+}
+
+/// A call that does not leave. Nothing happened outside.
+#[derive(Debug)]
+pub struct Refusal {
+    pub call: Call,
+    pub code: Code,
+    /// For the report and the journal.
+    pub reasons: Vec<String>,
+    /// For the script: names the deciding rules and nothing of other tools.
+    pub message: String,
+}
+
+#[must_use]
+pub fn decide(call: Call, standing: &Standing, grants: &mut Grants) -> Decision {
+    let Some(tool) = standing.catalog.find(&call.tool) else {
+        return deny(
+            call,
+            Code::NotDisclosed,
+            vec!["the tool is not known in this run".into()],
+        );
+    };
+    let findings = tool.input.findings(call.args.value());
+    if !findings.is_empty() {
+        return deny(call, Code::InvalidArguments, findings);
+    }
+    let Consulted { level, reasons } = standing.rules.consult(&call);
+    match level {
+        Level::Deny => deny(call, Code::Denied, reasons),
+        Level::Allow => Decision::Allow(authorize(call, tool, Why::rules(reasons), grants)),
+        Level::Ask => lift_or_ask(call, tool, reasons, grants),
+    }
+}
+
+/// What a human's answer makes of the call that was asked about.
+#[must_use]
+pub fn settle(pending: Pending, answer: Answer, grants: &mut Grants) -> Decision {
+    let Pending {
+        call,
+        tool,
+        question,
+    } = pending;
+    let mut reasons = question.reasons;
+    match answer {
+        Answer::AllowOnce => {
+            reasons.push("answered: this call".into());
+            Decision::Allow(authorize(call, &tool, Why::rules(reasons), grants))
+        }
+        Answer::AllowTool { uses_max } => {
+            reasons.push(format!(
+                "answered: up to {uses_max} calls of this tool in this run"
+            ));
+            grants.give(&tool.id, tool.description_digest, uses_max);
+            lift_or_ask(call, &tool, reasons, grants)
+        }
+        Answer::Refuse => {
+            reasons.push("answered: refused".into());
+            deny(call, Code::Refused, reasons)
+        }
+        Answer::Unanswered => {
+            reasons.push("nobody answered".into());
+            deny(call, Code::Unanswered, reasons)
+        }
+    }
+}
+
+/// Whether a grant that was given meanwhile covers a call that is still asked about.
+#[must_use]
+pub fn reconsider(pending: Pending, grants: &mut Grants) -> Decision {
+    let Pending {
+        call,
+        tool,
+        question,
+    } = pending;
+    lift_or_ask(call, &tool, question.reasons, grants)
+}
+
+fn lift_or_ask(
+    call: Call,
+    tool: &Arc<Tool>,
+    reasons: Vec<String>,
+    grants: &mut Grants,
+) -> Decision {
+    match grants.consume(&tool.id, tool.description_digest) {
+        Some(used) => Decision::Allow(authorize(call, tool, Why::grant(reasons, used), grants)),
+        None => {
+            let allowed = grants.allowed_so_far(&tool.id);
+            Decision::Ask(Pending::new(call, Arc::clone(tool), reasons, allowed))
+        }
+    }
+}
+
+struct Why {
+    reasons: Vec<String>,
+    used: Option<Use>,
+}
+
+impl Why {
+    fn rules(reasons: Vec<String>) -> Self {
+        Self {
+            reasons,
+            used: None,
+        }
+    }
+
+    fn grant(mut reasons: Vec<String>, used: Use) -> Self {
+        let Use {
+            grant,
+            number,
+            uses_max,
+        } = used;
+        reasons.push(format!("grant {}, use {number} of {uses_max}", grant.0));
+        Self {
+            reasons,
+            used: Some(used),
+        }
+    }
+}
+
+fn authorize(call: Call, tool: &Arc<Tool>, why: Why, grants: &mut Grants) -> AuthorizedCall {
+    grants.note_allowed(&tool.id);
+    AuthorizedCall::new(call, Arc::clone(tool), why.reasons, why.used)
+}
+
+fn deny(call: Call, code: Code, reasons: Vec<String>) -> Decision {
+    Decision::Deny(Refusal::new(call, code, reasons))
+}
+
+impl Refusal {
+    fn new(call: Call, code: Code, reasons: Vec<String>) -> Self {
+        let verb = match code {
+            Code::InvalidArguments => "was not made: its arguments do not fit",
+            Code::Refused => "was refused by the approver",
+            Code::Unanswered => "was not approved in time",
+            _ => "was denied",
+        };
+        let message = format!("the call to `{}` {verb}: {}", call.tool, reasons.join("; "));
+        Self {
+            call,
+            code,
+            reasons,
+            message,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+//! What a human is asked, and what they may answer.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use codegen::canonical;
+use serde_json::json;
+
+use crate::call::{Args, Call, Site};
+use crate::catalog::{Effects, Tool};
+use crate::id::{CallId, Digest, ToolId};
+
+/// A call that waits for a human. Only `decide` makes one, and only `settle` resolves it.
+#[derive(Debug)]
+pub struct Pending {
+    pub(super) call: Call,
+    pub(super) tool: Arc<Tool>,
+    pub(super) question: Question,
+}
+
+/// Everything that an approver shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    pub call: CallId,
+    pub tool: ToolId,
+    pub description_digest: Digest,
+    /// The exact arguments; [`Args::text`] is what would be sent.
+    pub args: Args,
+    pub site: Site,
+    /// What our configuration knows and what the server claims.
+    pub effects: Effects,
+    /// Why it is asked: the rules, or the default.
+    pub reasons: Vec<String>,
+    /// Calls of this tool that were allowed in this run before this one.
+    pub allowed_so_far: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    AllowOnce,
+    /// This and further calls of this tool in this run, `uses_max` in all.
+    AllowTool {
+        uses_max: NonZeroU32,
+    },
+    Refuse,
+    /// Nobody was there, or nobody answered in time.
+    Unanswered,
+}
+
+impl Question {
+    /// Binds an answer to what was shown: tool, description and arguments of one call.
+    #[must_use]
+    pub fn shown_digest(&self) -> Digest {
+        canonical::digest(&json!({
+            "args": self.args.digest().to_string(),
+            "call": self.call.0,
+            "description": self.description_digest.to_string(),
+            "tool": self.tool.to_string(),
+        }))
+    }
+}
+
+impl Pending {
+    pub(super) fn new(
+        call: Call,
+        tool: Arc<Tool>,
+        reasons: Vec<String>,
+        allowed_so_far: u32,
+    ) -> Self {
+        let question = Question {
+            call: call.id,
+            tool: call.tool.clone(),
+            description_digest: tool.description_digest,
+            args: call.args.clone(),
+            site: call.site,
+            effects: tool.effects,
+            reasons,
+            allowed_so_far,
+        };
+        Self {
+            call,
+            tool,
+            question,
+        }
+    }
+
+    #[must_use]
+    pub fn question(&self) -> &Question {
+        &self.question
+    }
+}

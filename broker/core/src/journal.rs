@@ -1,0 +1,185 @@
+//! What a run writes down, before and after each of its acts. A versioned
+//! format: entries are sealed into lines by [`Chain`] and read by [`read`].
+//!
+//! The way of a call in it: `asked` and `answered` when a human was needed,
+//! `decided` before anything leaves, `settled` when its outcome is known. A
+//! `decided` that allows and has no `settled` is a call in doubt.
+
+mod chain;
+mod read;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::call::{Args, Site};
+use crate::code::Code;
+use crate::id::{CallId, Digest, GrantId, RunId, ToolId};
+use crate::limits::Limits;
+use crate::report::{ReportedError, ReportedOutcome, Status, Usage};
+
+pub use chain::{Chain, Redact};
+pub use read::{Broken, Cut, Line, Verified, read};
+
+/// Version of the format. A reader refuses every other.
+pub const VERSION: u32 = 1;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The host's time.
+    pub at_ms: u64,
+    pub body: Body,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Body {
+    RunStarted(Box<RunStarted>),
+    Asked(Box<Asked>),
+    Answered(Answered),
+    Decided(Box<Decided>),
+    Settled(Box<Settled>),
+    Resumed(Resumed),
+    Ended(Box<Ended>),
+}
+
+/// The header: all that a replay needs besides the outcomes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStarted {
+    pub run: RunId,
+    pub script_name: String,
+    pub script_digest: Digest,
+    pub script: String,
+    pub input_digest: Digest,
+    /// JSON text; absent when it is longer than `journal_payload_bytes_max`.
+    pub input: Option<String>,
+    /// As text, since it may not fit a double.
+    pub seed: String,
+    pub limits: Limits,
+    /// One line per rule, then the default.
+    pub rules: Vec<String>,
+    /// The description's digest of every tool that the run may see.
+    pub tools: BTreeMap<String, Digest>,
+    pub guest_name: String,
+    pub guest_digest: Digest,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    pub call: CallId,
+    pub tool: ToolId,
+    pub description: Digest,
+    pub args: Args,
+    pub args_digest: Digest,
+    #[serde(flatten)]
+    pub site: Site,
+    pub reasons: Vec<String>,
+    pub shown: Digest,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answered {
+    pub call: CallId,
+    pub answer: AnswerWord,
+    pub uses_max: Option<u32>,
+    /// Digest of what the answer was given to.
+    pub shown: Digest,
+    pub ms: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AnswerWord {
+    AllowOnce,
+    AllowTool,
+    Refuse,
+    Unanswered,
+    /// A grant given for another call covered this one, or the run ended.
+    Withdrawn,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decided {
+    pub call: CallId,
+    pub tool: ToolId,
+    /// Absent for a tool that the run does not know.
+    pub description: Option<Digest>,
+    /// Absent when they were no canonical object, and so were refused.
+    pub args: Option<Args>,
+    pub args_digest: Digest,
+    #[serde(flatten)]
+    pub site: Site,
+    pub decision: Verdict,
+    /// Of a denial.
+    pub code: Option<Code>,
+    pub reasons: Vec<String>,
+    pub grant: Option<GrantUse>,
+}
+
+/// A decision in the end: what was asked about has become one of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    Allow,
+    Deny,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrantUse {
+    pub id: GrantId,
+    pub number: u32,
+    pub uses_max: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settled {
+    pub call: CallId,
+    pub outcome: ReportedOutcome,
+    pub code: Option<Code>,
+    /// For the person; the script never sees it.
+    pub why: Option<String>,
+    /// Of the payload's text: what the script's promise settled with.
+    pub payload_digest: Digest,
+    pub payload_bytes: u64,
+    /// The text itself, exactly as the guest got it; absent when it is longer
+    /// than `journal_payload_bytes_max`.
+    pub payload: Option<String>,
+    pub ms: u64,
+}
+
+/// The guest went on, and this is everything that it was told. Jumps of the
+/// run's clock before the first call are not recorded: they follow from the script.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resumed {
+    /// The run's clock.
+    pub now_ms: u64,
+    /// In the order in which the promises settled.
+    pub calls: Vec<CallId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    pub status: Status,
+    pub code: Option<Code>,
+    pub why: Option<String>,
+    pub error: Option<ReportedError>,
+    pub value_digest: Option<Digest>,
+    pub usage: Usage,
+}
+
+impl Body {
+    /// The call that an entry is about.
+    #[must_use]
+    pub fn call(&self) -> Option<CallId> {
+        match self {
+            Self::Asked(asked) => Some(asked.call),
+            Self::Answered(answered) => Some(answered.call),
+            Self::Decided(decided) => Some(decided.call),
+            Self::Settled(settled) => Some(settled.call),
+            Self::RunStarted(_) | Self::Resumed(_) | Self::Ended(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

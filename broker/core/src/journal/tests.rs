@@ -1,0 +1,252 @@
+//! Entries in, lines out, and back; and what damage looks like to a reader.
+
+use super::*;
+use crate::testing::args;
+
+fn started() -> Body {
+    Body::RunStarted(Box::new(RunStarted {
+        run: RunId("r1".into()),
+        script_name: "a.js".into(),
+        script_digest: Digest::of(b"return 1"),
+        script: "return 1".into(),
+        input_digest: Digest::of(b""),
+        input: Some(String::new()),
+        seed: u64::MAX.to_string(),
+        limits: Limits::default(),
+        rules: vec!["--allow 'fs.*'".into()],
+        tools: BTreeMap::from([("fs.read".into(), Digest::of(b"d"))]),
+        guest_name: "boa".into(),
+        guest_digest: Digest::of(b"g"),
+    }))
+}
+
+fn decided(call: u32, decision: Verdict) -> Body {
+    let args = args(r#"{"path":"a","n":0.1}"#);
+    Body::Decided(Box::new(Decided {
+        call: CallId(call),
+        tool: ToolId::parse("fs.read").unwrap(),
+        description: Some(Digest::of(b"d")),
+        args_digest: args.digest(),
+        args: Some(args),
+        site: Site { line: 3, column: 7 },
+        decision,
+        code: (decision == Verdict::Deny).then_some(Code::Denied),
+        reasons: vec!["rule --allow 'fs.*'".into()],
+        grant: Some(GrantUse {
+            id: GrantId(1),
+            number: 1,
+            uses_max: 2,
+        }),
+    }))
+}
+
+fn settled(call: u32) -> Body {
+    Body::Settled(Box::new(Settled {
+        call: CallId(call),
+        outcome: ReportedOutcome::Returned,
+        code: None,
+        why: None,
+        payload_digest: Digest::of(b"12345678901234567890"),
+        payload_bytes: 20,
+        payload: Some("12345678901234567890".into()),
+        ms: 5,
+    }))
+}
+
+fn ended() -> Body {
+    Body::Ended(Box::new(Ended {
+        status: Status::Done,
+        code: None,
+        why: None,
+        error: None,
+        value_digest: None,
+        usage: Usage::default(),
+    }))
+}
+
+fn asked() -> [Body; 2] {
+    let args = args("{}");
+    let (call, shown) = (CallId(1), Digest::of(b"s"));
+    let asked = Asked {
+        call,
+        tool: ToolId::parse("fs.read").unwrap(),
+        description: Digest::of(b"d"),
+        args_digest: args.digest(),
+        args,
+        site: Site::default(),
+        reasons: Vec::new(),
+        shown,
+    };
+    let answered = Answered {
+        call,
+        answer: AnswerWord::AllowTool,
+        uses_max: Some(3),
+        shown,
+        ms: 1,
+    };
+    [Body::Asked(Box::new(asked)), Body::Answered(answered)]
+}
+
+fn sealed(bodies: &[Body], redact: Redact) -> Vec<u8> {
+    let mut chain = Chain::new(redact);
+    let line = |(i, body): (usize, &Body)| {
+        chain
+            .seal(&Entry {
+                at_ms: 1_000 + i as u64,
+                body: body.clone(),
+            })
+            .unwrap()
+    };
+    bodies
+        .iter()
+        .enumerate()
+        .map(line)
+        .collect::<String>()
+        .into_bytes()
+}
+
+fn journal(bodies: &[Body]) -> Vec<u8> {
+    sealed(bodies, Redact::nothing())
+}
+
+#[test]
+fn every_kind_of_entry_reads_back_as_it_was_written() {
+    let [asked, answered] = asked();
+    let resumed = Body::Resumed(Resumed {
+        now_ms: 5,
+        calls: vec![CallId(1)],
+    });
+    let bodies = [
+        started(),
+        asked,
+        answered,
+        decided(1, Verdict::Allow),
+        settled(1),
+        resumed,
+        decided(2, Verdict::Deny),
+        ended(),
+    ];
+    let verified = read(&journal(&bodies)).unwrap();
+    let read_back: Vec<_> = verified
+        .lines
+        .iter()
+        .map(|line| line.body.clone())
+        .collect();
+    assert_eq!(read_back, bodies);
+    assert!(verified.ended().is_some() && verified.in_doubt.is_empty() && verified.cut.is_none());
+}
+
+#[test]
+fn a_line_is_one_canonical_object_with_version_number_and_digest_of_the_line_before() {
+    let lines = String::from_utf8(journal(&[started(), settled_after_allow()])).unwrap();
+    let (first, second) = lines.split_once('\n').unwrap();
+    assert!(
+        first.starts_with(r#"{"at_ms":1000,"#) && first.contains(r#""prev":null"#),
+        "{first}"
+    );
+    let prev = format!(r#""prev":"{}""#, Digest::of(first.as_bytes()));
+    assert!(
+        second.contains(&prev) && second.contains(r#""seq":1"#),
+        "{second}"
+    );
+    assert!(second.contains(r#""args":{"n":0.1,"path":"a"}"#) && second.ends_with("\"v\":1}\n"));
+}
+
+fn settled_after_allow() -> Body {
+    decided(1, Verdict::Allow)
+}
+
+#[test]
+fn an_allowed_call_without_an_outcome_is_in_doubt_and_a_torn_line_is_a_cut() {
+    let whole = journal(&[
+        started(),
+        decided(1, Verdict::Allow),
+        decided(2, Verdict::Allow),
+        settled(1),
+    ]);
+    let verified = read(&whole).unwrap();
+    assert_eq!((verified.in_doubt, verified.cut), (vec![CallId(2)], None));
+    let torn = &whole[..whole.len() - 10];
+    let verified = read(torn).unwrap();
+    assert_eq!(verified.in_doubt, [CallId(1), CallId(2)]);
+    assert_eq!(verified.cut.unwrap().after_line, 3);
+    assert_eq!(read(b"").unwrap().lines.len(), 0);
+}
+
+fn check_broken(bytes: &[u8], line: usize, why: &str) {
+    let broken = read(bytes).unwrap_err();
+    assert_eq!(broken.line, line, "{broken}");
+    assert!(broken.why.contains(why), "{broken}");
+}
+
+#[test]
+fn the_first_broken_link_is_named() {
+    let bodies = [started(), decided(1, Verdict::Allow), settled(1), ended()];
+    let text = String::from_utf8(journal(&bodies)).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    let join = |lines: &[&str]| format!("{}\n", lines.join("\n")).into_bytes();
+    check_broken(
+        text.replace("rule --allow", "rule --deny").as_bytes(),
+        2,
+        "",
+    );
+    check_broken(
+        text.replacen("a.js", "b.js", 1).as_bytes(),
+        2,
+        "line before",
+    );
+    check_broken(
+        &join(&[lines[0], lines[2], lines[3]]),
+        2,
+        "number 2 where 1",
+    );
+    check_broken(&join(&[lines[0], lines[0]]), 2, "number 0 where 1");
+    check_broken(&join(&lines[1..]), 1, "");
+    check_broken(b"{\"v\":2}\n", 1, "version 2");
+    check_broken(b"\0\0\0\n", 1, "");
+    check_broken(
+        text.replacen(",\"v\":1}", ", \"v\":1}", 1).as_bytes(),
+        1,
+        "canonical",
+    );
+}
+
+#[test]
+fn entries_that_cannot_follow_each_other_are_broken_links() {
+    check_broken(&journal(&[ended()]), 1, "starts with");
+    check_broken(&journal(&[started(), started()]), 2, "starts with");
+    check_broken(
+        &journal(&[started(), ended(), decided(1, Verdict::Deny)]),
+        3,
+        "nothing follows",
+    );
+    check_broken(
+        &journal(&[started(), decided(1, Verdict::Deny), settled(1)]),
+        3,
+        "not allowed",
+    );
+    let twice = decided(1, Verdict::Allow);
+    check_broken(
+        &journal(&[started(), twice.clone(), twice]),
+        3,
+        "decided before",
+    );
+}
+
+#[test]
+fn a_known_secret_never_reaches_a_line_and_the_chain_holds_over_what_is_written() {
+    let redact = Redact::new(|text| {
+        text.contains("1234567")
+            .then(|| text.replace("1234567", "***"))
+    });
+    let bytes = sealed(
+        &[started(), decided(1, Verdict::Allow), settled(1), ended()],
+        redact,
+    );
+    let text = String::from_utf8(bytes.clone()).unwrap();
+    assert!(
+        !text.contains("12345678901234567890") && text.contains("***8901234567890")
+            || text.contains("***")
+    );
+    assert!(read(&bytes).unwrap().ended().is_some());
+}

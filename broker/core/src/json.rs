@@ -1,0 +1,177 @@
+//! JSON texts from outside, read within bounds: size, depth and nodes are
+//! counted in one flat pass before anything is built from the text.
+//!
+//! [`parse_strict`] is for texts that are decided on: it also refuses what two
+//! readers could read differently (a key twice, a number that no double holds).
+
+mod number;
+mod value;
+
+use serde_json::Value;
+
+/// What a text may be at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    pub bytes_max: u32,
+    pub depth_max: u32,
+    pub nodes_max: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadJson {
+    #[error("{bytes} bytes, and {bytes_max} are allowed")]
+    TooLarge { bytes: usize, bytes_max: u32 },
+    #[error("nested deeper than {depth_max} levels")]
+    TooDeep { depth_max: u32 },
+    #[error("more than {nodes_max} values")]
+    TooManyNodes { nodes_max: u32 },
+    #[error("not JSON: {why}")]
+    NotJson { why: String },
+    #[error("the key `{key}` stands twice in one object")]
+    KeyTwice { key: String },
+    #[error("the number {number} cannot be represented exactly")]
+    Inexact { number: String },
+}
+
+impl BadJson {
+    /// Whether a limit was passed, as opposed to a text that means nothing certain.
+    #[must_use]
+    pub fn is_limit(&self) -> bool {
+        matches!(
+            self,
+            Self::TooLarge { .. } | Self::TooDeep { .. } | Self::TooManyNodes { .. }
+        )
+    }
+}
+
+/// Counts without building anything. Says nothing about whether the text is JSON.
+pub fn measure(text: &[u8], bounds: Bounds) -> Result<(), BadJson> {
+    scan(text, bounds, |_| Ok(()))
+}
+
+/// One value, within bounds, that every reader reads alike.
+pub fn parse_strict(text: &[u8], bounds: Bounds) -> Result<Value, BadJson> {
+    scan(text, bounds, number::check)?;
+    value::parse(text)
+}
+
+fn scan(
+    text: &[u8],
+    bounds: Bounds,
+    number: impl Fn(&[u8]) -> Result<(), BadJson>,
+) -> Result<(), BadJson> {
+    if text.len() > bounds.bytes_max as usize {
+        return Err(BadJson::TooLarge {
+            bytes: text.len(),
+            bytes_max: bounds.bytes_max,
+        });
+    }
+    let (mut depth, mut nodes, mut rest) = (0_u32, 1_u32, text);
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
+        match byte {
+            b'"' => rest = after_string(after),
+            b'[' | b'{' => {
+                depth += 1;
+                nodes = nodes.saturating_add(1);
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b',' => nodes = nodes.saturating_add(1),
+            b'-' | b'0'..=b'9' => {
+                let long = 1 + after.iter().take_while(|b| number::continues(**b)).count();
+                let from = text.len() - after.len() - 1;
+                number(text.get(from..from + long).unwrap_or_default())?;
+                rest = after.get(long - 1..).unwrap_or_default();
+            }
+            _ => {}
+        }
+        if depth > bounds.depth_max {
+            return Err(BadJson::TooDeep {
+                depth_max: bounds.depth_max,
+            });
+        }
+        if nodes > bounds.nodes_max {
+            return Err(BadJson::TooManyNodes {
+                nodes_max: bounds.nodes_max,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// What follows the closing quote; nothing when there is none.
+fn after_string(mut rest: &[u8]) -> &[u8] {
+    loop {
+        let Some(at) = rest.iter().position(|b| matches!(b, b'"' | b'\\')) else {
+            return &[];
+        };
+        let skip = if rest.get(at) == Some(&b'"') { 1 } else { 2 };
+        let closed = skip == 1;
+        rest = rest.get(at + skip..).unwrap_or_default();
+        if closed {
+            return rest;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOUNDS: Bounds = Bounds {
+        bytes_max: 64,
+        depth_max: 3,
+        nodes_max: 8,
+    };
+
+    fn check(text: &str, expected: Result<&str, &str>) {
+        let found = parse_strict(text.as_bytes(), BOUNDS);
+        match (found, expected) {
+            (Ok(value), Ok(json)) => assert_eq!(value.to_string(), json, "{text}"),
+            (Err(bad), Err(why)) => assert!(bad.to_string().contains(why), "{text}: {bad}"),
+            (found, _) => panic!("{text}: {found:?}"),
+        }
+    }
+
+    #[test]
+    fn a_text_is_read_only_within_its_bounds() {
+        check(r#"{"a":[1,"]]]]\"[[[["]}"#, Ok(r#"{"a":[1,"]]]]\"[[[["]}"#));
+        check("[[[[]]]]", Err("deeper than 3"));
+        check("[1,2,3,4,5,6,7]", Ok("[1,2,3,4,5,6,7]"));
+        check("[1,2,3,4,5,6,7,8]", Err("more than 8"));
+        check(&format!("\"{}\"", "x".repeat(70)), Err("72 bytes"));
+    }
+
+    #[test]
+    fn what_two_readers_could_read_differently_is_refused() {
+        check(r#"{"a":1,"a":2}"#, Err("`a` stands twice"));
+        check(r#"{"a":1,"\u0061":2}"#, Err("`a` stands twice"));
+        check(r#""\ud800""#, Err("not JSON"));
+        check("[1,]", Err("not JSON"));
+        check("1 2", Err("not JSON"));
+        check("", Err("not JSON"));
+        check("\"open", Err("not JSON"));
+        for number in [
+            "9007199254740993",
+            "18446744073709551617",
+            "1e309",
+            "1e-400",
+            "0.12345678901234567891",
+            "-9007199254740993",
+        ] {
+            check(number, Err(number));
+        }
+        for number in [
+            "0.1",
+            "1e21",
+            "9007199254740992",
+            "-5",
+            "250.00004",
+            "1.0",
+            "5e-324",
+            "0",
+        ] {
+            assert!(parse_strict(number.as_bytes(), BOUNDS).is_ok(), "{number}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Whether a number, as it is spelled, survives being a double. A reader with
+//! exact decimals and a reader with doubles then see the same number.
+
+use super::BadJson;
+
+pub(super) fn continues(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-')
+}
+
+pub(super) fn check(literal: &[u8]) -> Result<(), BadJson> {
+    // Fifteen decimal digits always survive, and most numbers have fewer.
+    if literal.len() <= 15
+        && literal
+            .iter()
+            .all(|b| matches!(b, b'0'..=b'9' | b'.' | b'-'))
+    {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(literal);
+    let exact = match text.parse::<f64>() {
+        Ok(double) if double.is_finite() => is_same_decimal(&text, double),
+        // Not a number at all: the parser that follows says so with a position.
+        Err(_) => return Ok(()),
+        Ok(_) => false,
+    };
+    if exact {
+        return Ok(());
+    }
+    Err(BadJson::Inexact {
+        number: text.chars().take(40).collect(),
+    })
+}
+
+/// The literal, its canonical spelling and the double are one and the same number.
+fn is_same_decimal(text: &str, double: f64) -> bool {
+    let mut buffer = ryu_js::Buffer::new();
+    let canonical = buffer.format_finite(double);
+    // Beyond 2^53 the shortest spelling of a double can be another integer than the double.
+    let is_integer = canonical.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+    Decimal::of(text) == Decimal::of(canonical)
+        && (!is_integer || canonical.parse::<i128>() == Ok(double as i128))
+}
+
+/// Sign, digits without zeros at either end, and the power of ten of the last digit.
+#[derive(PartialEq, Eq)]
+struct Decimal {
+    negative: bool,
+    digits: Vec<u8>,
+    exponent: i64,
+}
+
+impl Decimal {
+    fn of(text: &str) -> Self {
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let mut digits: Vec<u8> = whole
+            .bytes()
+            .chain(fraction.bytes())
+            .filter(u8::is_ascii_digit)
+            .collect();
+        let written = exponent
+            .trim_start_matches('+')
+            .parse()
+            .unwrap_or(i64::MAX / 4);
+        let mut exponent = written - fraction.len() as i64;
+        while digits.last() == Some(&b'0') {
+            digits.pop();
+            exponent += 1;
+        }
+        let zeros = digits.iter().take_while(|d| **d == b'0').count();
+        digits.drain(..zeros);
+        if digits.is_empty() {
+            return Self {
+                negative: false,
+                digits,
+                exponent: 0,
+            };
+        }
+        Self {
+            negative: whole.starts_with('-'),
+            digits,
+            exponent,
+        }
+    }
+}

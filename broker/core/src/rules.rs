@@ -1,0 +1,234 @@
+//! What is allowed, asked about or denied, as patterns over `server.tool`.
+//!
+//! The order of the rules does not matter: of all rules that match, the
+//! strictest decides; when none matches, the default does. The rest of the
+//! core knows only [`Rules::consult`], so another matcher can take its place.
+
+mod pattern;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::call::Call;
+use crate::catalog::Catalog;
+use crate::id::ToolId;
+
+pub use pattern::{BadPattern, Pattern};
+
+/// From the mildest to the strictest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    Allow,
+    Ask,
+    Deny,
+}
+
+impl Level {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    pub level: Level,
+    pub pattern: Pattern,
+    /// Where it comes from, such as `airlock.toml:12`; none for the command line.
+    pub origin: Option<String>,
+}
+
+/// The name of a rule in reasons: `--deny 'fs.delete*'`, or with its origin
+/// `deny 'fs.delete*' (airlock.toml:12)`.
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (level, pattern) = (self.level.as_str(), self.pattern.as_str());
+        match &self.origin {
+            Some(origin) => write!(f, "{level} '{pattern}' ({origin})"),
+            None => write!(f, "--{level} '{pattern}'"),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Rules {
+    rules: Vec<Rule>,
+    default: Level,
+}
+
+/// What the rules say of one call, and which of them said it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Consulted {
+    pub level: Level,
+    pub reasons: Vec<String>,
+}
+
+impl Rules {
+    /// `approver_is_there`: what no rule names is asked about then, and denied otherwise.
+    #[must_use]
+    pub fn new(rules: Vec<Rule>, approver_is_there: bool) -> Self {
+        Self {
+            rules,
+            default: if approver_is_there {
+                Level::Ask
+            } else {
+                Level::Deny
+            },
+        }
+    }
+
+    #[must_use]
+    pub fn consult(&self, call: &Call) -> Consulted {
+        self.consult_tool(&call.tool)
+    }
+
+    /// The same for a tool that is not being called, for listings.
+    #[must_use]
+    pub fn consult_tool(&self, tool: &ToolId) -> Consulted {
+        let matching = || self.rules.iter().filter(|rule| rule.pattern.matches(tool));
+        let Some(level) = matching().map(|rule| rule.level).max() else {
+            let level = self.default;
+            let reason = format!("no rule matches, and the default is {}", level.as_str());
+            return Consulted {
+                level,
+                reasons: vec![reason],
+            };
+        };
+        let deciding = matching().filter(|rule| rule.level == level);
+        Consulted {
+            level,
+            reasons: deciding.map(|rule| format!("rule {rule}")).collect(),
+        }
+    }
+
+    /// Rules that match no tool of the catalog, each with the closest `server.tool` there is.
+    #[must_use]
+    pub fn unmatched<'a>(&'a self, catalog: &Catalog) -> Vec<(&'a Rule, Option<ToolId>)> {
+        let idle = |rule: &&Rule| !catalog.tools().any(|tool| rule.pattern.matches(&tool.id));
+        self.rules
+            .iter()
+            .filter(idle)
+            .map(|rule| (rule, closest(rule, catalog)))
+            .collect()
+    }
+
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    #[must_use]
+    pub fn default_level(&self) -> Level {
+        self.default
+    }
+
+    /// For the header of a journal: one line per rule, then the default.
+    #[must_use]
+    pub fn to_lines(&self) -> Vec<String> {
+        let default = format!("default {}", self.default.as_str());
+        self.rules
+            .iter()
+            .map(ToString::to_string)
+            .chain([default])
+            .collect()
+    }
+}
+
+fn closest(rule: &Rule, catalog: &Catalog) -> Option<ToolId> {
+    const CLOSE_ENOUGH: f64 = 0.7;
+    let score = |id: &ToolId| strsim::jaro_winkler(rule.pattern.as_str(), &id.to_string());
+    catalog
+        .tools()
+        .map(|tool| (score(&tool.id), &tool.id))
+        .filter(|(score, _)| *score >= CLOSE_ENOUGH)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, id)| id.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{catalog, rules};
+
+    fn check(spec: &[&str], tool: &str, expected: (Level, &[&str])) {
+        let mut reversed = spec.to_vec();
+        reversed.reverse();
+        for spec in [spec, &reversed] {
+            let consulted = rules(spec).consult_tool(&ToolId::parse(tool).unwrap());
+            let mut reasons = consulted.reasons;
+            reasons.sort();
+            assert_eq!(
+                (consulted.level, reasons),
+                (expected.0, expected.1.iter().map(|r| (*r).into()).collect())
+            );
+        }
+    }
+
+    #[test]
+    fn the_strictest_rule_wins_whatever_the_order() {
+        let spec = [
+            "allow fs.*",
+            "ask fs.write*",
+            "deny fs.*_all",
+            "deny *.write_all",
+        ];
+        check(&spec, "fs.read", (Level::Allow, &["rule --allow 'fs.*'"]));
+        check(&spec, "fs.write", (Level::Ask, &["rule --ask 'fs.write*'"]));
+        check(
+            &spec,
+            "fs.write_all",
+            (
+                Level::Deny,
+                &["rule --deny '*.write_all'", "rule --deny 'fs.*_all'"],
+            ),
+        );
+    }
+
+    #[test]
+    fn what_no_rule_names_is_never_simply_allowed() {
+        check(
+            &[],
+            "fs.read",
+            (Level::Deny, &["no rule matches, and the default is deny"]),
+        );
+        let asking = Rules::new(Vec::new(), true);
+        assert_eq!(
+            asking
+                .consult_tool(&ToolId::parse("fs.read").unwrap())
+                .level,
+            Level::Ask
+        );
+    }
+
+    #[test]
+    fn a_rule_without_a_tool_is_named_with_the_closest_tool() {
+        let rules = rules(&["deny fs.delte", "allow fs.read", "ask zzz.q"]);
+        let catalog = catalog(&["fs.read", "fs.delete"]);
+        let found: Vec<_> = rules
+            .unmatched(&catalog)
+            .into_iter()
+            .map(|(rule, closest)| (rule.to_string(), closest.map(|id| id.to_string())))
+            .collect();
+        let expected = [
+            ("--deny 'fs.delte'".into(), Some("fs.delete".into())),
+            ("--ask 'zzz.q'".into(), None),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_rule_from_a_file_carries_its_place() {
+        let rule = Rule {
+            level: Level::Deny,
+            pattern: Pattern::parse("fs.*").unwrap(),
+            origin: Some("airlock.toml:12".into()),
+        };
+        assert_eq!(rule.to_string(), "deny 'fs.*' (airlock.toml:12)");
+    }
+}

@@ -1,0 +1,140 @@
+//! One pattern over `server.tool`: `*` stands for any run of characters within
+//! its side of the dot, everything else for itself, letter case included.
+
+use crate::id::ToolId;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern {
+    text: String,
+    server: String,
+    tool: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadPattern {
+    #[error("`{text}` has no dot; a rule names `server.tool`, so all of a server is `{text}.*`")]
+    NoDot { text: String },
+    #[error("`{text}` names nothing on one side of its dot")]
+    Empty { text: String },
+    #[error("a pattern of {chars} characters; {} are allowed", Pattern::CHARS_MAX)]
+    TooLong { chars: usize },
+    #[error("`{text}` contains a space or a control character")]
+    NotAName { text: String },
+}
+
+impl Pattern {
+    pub const CHARS_MAX: usize = 256;
+
+    /// `*` alone means every tool of every server.
+    pub fn parse(text: &str) -> Result<Self, BadPattern> {
+        let chars = text.chars().count();
+        if chars > Self::CHARS_MAX {
+            return Err(BadPattern::TooLong { chars });
+        }
+        if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+            return Err(BadPattern::NotAName {
+                text: text.escape_debug().to_string(),
+            });
+        }
+        let (server, tool) = match (text, text.split_once('.')) {
+            ("*", _) => ("*", "*"),
+            (_, Some(sides)) => sides,
+            (_, None) => return Err(BadPattern::NoDot { text: text.into() }),
+        };
+        if server.is_empty() || tool.is_empty() {
+            return Err(BadPattern::Empty { text: text.into() });
+        }
+        Ok(Self {
+            text: text.into(),
+            server: server.into(),
+            tool: tool.into(),
+        })
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    #[must_use]
+    pub fn matches(&self, tool: &ToolId) -> bool {
+        is_match(self.server.as_bytes(), tool.server.0.as_bytes())
+            && is_match(self.tool.as_bytes(), tool.tool.0.as_bytes())
+    }
+}
+
+/// Goes back to the latest `*` only, so time is bounded by the product of the lengths.
+fn is_match(mut pattern: &[u8], mut text: &[u8]) -> bool {
+    let mut star = None;
+    loop {
+        match (pattern.split_first(), text.split_first()) {
+            (Some((b'*', after)), _) => {
+                star = Some((after, text));
+                pattern = after;
+            }
+            (Some((p, p_rest)), Some((t, t_rest))) if p == t => (pattern, text) = (p_rest, t_rest),
+            (None, None) => return true,
+            _ => {
+                let Some((after, [_, rest @ ..])) = star else {
+                    return false;
+                };
+                star = Some((after, rest));
+                (pattern, text) = (after, rest);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(pattern: &str, yes: &[&str], no: &[&str]) {
+        let pattern = Pattern::parse(pattern).unwrap();
+        for (names, expected) in [(yes, true), (no, false)] {
+            for name in names {
+                let id = ToolId::parse(name).unwrap();
+                assert_eq!(
+                    pattern.matches(&id),
+                    expected,
+                    "{} {name}",
+                    pattern.as_str()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_star_stands_for_any_characters_on_its_side_of_the_dot() {
+        check("fs.*", &["fs.read", "fs.a.b"], &["fsx.read", "f.s"]);
+        check("*", &["fs.read", "a.b.c"], &[]);
+        check(
+            "*.read*file",
+            &["fs.read_file", "x.readfile", "x.read_file_file"],
+            &["fs.read"],
+        );
+        check("git-*.log", &["git-hub.log"], &["git.log", "git-hub.logs"]);
+        check("fs.read", &["fs.read"], &["fs.Read", "fs.reads", "fs.rea"]);
+        check("fs.a*b*c", &["fs.abc", "fs.axbxbxc"], &["fs.acb", "fs.ab"]);
+    }
+
+    #[test]
+    fn a_pattern_that_could_be_meant_otherwise_is_refused() {
+        assert!(
+            Pattern::parse("github")
+                .unwrap_err()
+                .to_string()
+                .contains("`github.*`")
+        );
+        for bad in [
+            "",
+            ".x",
+            "x.",
+            "a b.c",
+            "a.b\n",
+            &format!("a.{}", "*".repeat(300)),
+        ] {
+            assert!(Pattern::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+}
