@@ -1,0 +1,4 @@
+// case: AMB-08
+// expect: script_error
+// name: ReferenceError
+new ShadowRealm().evaluate("1");

@@ -1,0 +1,4 @@
+// case: AMB-08
+// expect: script_error
+// name: ReferenceError
+await WebAssembly.instantiate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]));

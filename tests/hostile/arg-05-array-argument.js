@@ -1,0 +1,5 @@
+// case: ARG-05
+// expect: script_error
+// name: TypeError
+// calls: box.echo=0
+await box.echo([1, 2]);

@@ -1,0 +1,10 @@
+// case: ARG-06
+// expect: ok
+// value: "invalid-arguments"
+// calls: box.pay=0
+try {
+  await box.pay({ amount: 250.00004 });
+  return "paid";
+} catch (e) {
+  return e.code;
+}

@@ -1,0 +1,9 @@
+// case: ARG-13
+// expect: ok
+// value: ["invalid-arguments",true]
+// calls: box.send=0
+try {
+  await box.send({ to: "a@corp.example", bcc: "b@evil.example" });
+} catch (e) {
+  return [e.code, e.message.includes("bcc")];
+}

@@ -1,0 +1,9 @@
+// case: ARG-13
+// expect: ok
+// value: ["invalid-arguments",true]
+// calls: box.send=0
+try {
+  await box.send({ subject: "hi" });
+} catch (e) {
+  return [e.code, /\bto\b/.test(e.message)];
+}

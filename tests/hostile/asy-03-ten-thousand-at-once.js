@@ -1,0 +1,7 @@
+// case: ASY-03
+// expect: ok
+// value: [10000,49995000]
+// limits: calls_max=20000 run_wall_ms_max=20000 guest_cpu_ms_max=10000
+// journal order: yes
+const answers = await Promise.all(Array.from({ length: 10_000 }, (_, id) => box.read({ id })));
+return [answers.length, answers.reduce((sum, a) => sum + a.id, 0)];

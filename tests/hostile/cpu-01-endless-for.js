@@ -1,0 +1,4 @@
+// case: CPU-01
+// expect: limit:cpu | limit:time
+// limits: guest_cpu_ms_max=250
+for (;;) {}

@@ -1,0 +1,4 @@
+// case: ERR-03
+// expect: script_error
+// code: outcome-unknown
+await box.lost({});

@@ -1,0 +1,4 @@
+// case: MEM-03
+// expect: script_error
+// name: RangeError
+new ArrayBuffer(2 ** 31);

@@ -1,0 +1,5 @@
+// case: MIC-01
+// expect: limit:cpu | limit:time
+// limits: guest_cpu_ms_max=250
+const again = () => queueMicrotask(again);
+again();

@@ -1,0 +1,3 @@
+// case: MIC-03
+// expect: deadlock | limit:time
+return { then() {} };

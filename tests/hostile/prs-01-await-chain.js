@@ -1,0 +1,4 @@
+// case: PRS-01
+// expect: script_error | engine_fault | ok | limit:stack
+// expand: yes
+return {{"await " * 20000}}1;

@@ -1,0 +1,5 @@
+// case: PRS-01
+// expect: script_error | engine_fault | ok | limit:stack
+// expand: yes
+{{"while(0)" * 20000}};
+return 1;

@@ -1,0 +1,5 @@
+// case: PRS-03
+// expect: limit:source
+// expand: yes
+let a = 0;
+{{"a;" * 1000000}}

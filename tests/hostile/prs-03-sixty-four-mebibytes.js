@@ -1,0 +1,4 @@
+// case: PRS-03
+// expect: limit:source
+// expand: yes
+return {{"1" * 67108864}};

@@ -1,0 +1,4 @@
+// case: PRS-05
+// expect: script_error
+// name: SyntaxError
+return 0755;

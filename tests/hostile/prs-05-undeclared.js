@@ -1,0 +1,5 @@
+// case: PRS-05
+// expect: script_error
+// name: ReferenceError
+undeclared = 1;
+return undeclared;

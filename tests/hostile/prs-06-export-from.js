@@ -1,0 +1,3 @@
+// case: PRS-06
+// expect: script_error
+export { readFile as default } from "fs";

@@ -1,0 +1,3 @@
+// case: RES-01
+// expect: ok
+return new TypeError("only a value");

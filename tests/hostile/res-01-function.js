@@ -1,0 +1,3 @@
+// case: RES-01
+// expect: script_error | ok
+return function secret() {};

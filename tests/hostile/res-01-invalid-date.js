@@ -1,0 +1,4 @@
+// case: RES-01
+// expect: ok
+// value: [null]
+return [new Date(NaN)];

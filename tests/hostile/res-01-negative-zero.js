@@ -1,0 +1,4 @@
+// case: RES-01
+// expect: ok
+// value: 0
+return -0;

@@ -1,0 +1,3 @@
+// case: RES-05
+// expect: script_error
+throw undefined;

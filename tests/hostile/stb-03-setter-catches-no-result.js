@@ -1,0 +1,11 @@
+// case: STB-03
+// expect: ok
+// value: [{"a":1,"b":[2]},[]]
+const caught = [];
+Object.defineProperty(Object.prototype, "a", { set: () => caught.push("a"), configurable: true });
+Object.defineProperty(Array.prototype, "0", { set: () => caught.push(0), configurable: true });
+const answer = await box.echo({ ...JSON.parse('{"a":1,"b":[2]}') });
+const text = JSON.stringify(answer);
+delete Object.prototype.a;
+delete Array.prototype[0];
+return [JSON.parse(text), caught];

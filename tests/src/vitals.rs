@@ -1,0 +1,47 @@
+//! What the operating system says of this very process: memory, open files,
+//! threads. Linux only; elsewhere there is nothing to compare and the checks
+//! that need it say so.
+
+use std::time::{Duration, Instant};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Vitals {
+    pub resident_bytes: u64,
+    pub open_files: usize,
+    pub threads: usize,
+}
+
+impl Vitals {
+    /// `None` where there is no `/proc`.
+    #[must_use]
+    pub fn now() -> Option<Self> {
+        let status = std::fs::read_to_string("/proc/self/status").ok()?;
+        let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        let kib: u64 = kib.trim().trim_end_matches(" kB").trim().parse().ok()?;
+        Some(Self {
+            resident_bytes: kib * 1024,
+            open_files: std::fs::read_dir("/proc/self/fd").ok()?.count(),
+            threads: std::fs::read_dir("/proc/self/task").ok()?.count(),
+        })
+    }
+
+    fn is_within(self, before: Self, slack_bytes: u64) -> bool {
+        self.resident_bytes <= before.resident_bytes + slack_bytes
+            && self.open_files <= before.open_files
+            && self.threads <= before.threads
+    }
+}
+
+/// Waits until the process is back to where it was, or says what it kept.
+/// What ends a run may still be closing when its report is there.
+pub fn settled_back(before: Option<Vitals>, slack_bytes: u64) -> Result<(), String> {
+    let Some(before) = before else { return Ok(()) };
+    let deadline = Instant::now() + Duration::from_secs(2);
+    loop {
+        match Vitals::now() {
+            Some(now) if now.is_within(before, slack_bytes) => return Ok(()),
+            Some(now) if Instant::now() > deadline => return Err(format!("before {before:?}, after {now:?}")),
+            _ => std::thread::yield_now(),
+        }
+    }
+}
