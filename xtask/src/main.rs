@@ -1,1 +1,50 @@
-fn main(){}
+//! The project's own chores: goldens, tidy checks, benchmarks, the CI steps.
+//! It imports none of the other crates and drives them through cargo.
+
+mod bench;
+mod bless;
+mod ci;
+mod paths;
+mod tidy;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  bench [--quick] [ROW…]         measure our own rows
+  bench peers [--quick] [ROW…]   measure ours beside quickjs-emscripten and isolated-vm
+  bless [CARGO TEST ARGUMENT…]   rewrite the golden files from what the tests produce
+  tidy                           check the text of the project
+  ci                             formatting, tidy, lints, all tests
+
+rows: cold warm calls concurrent filter waiting";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("error: {problem:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(words: &[String]) -> Result<()> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["bench", "peers", rest @ ..] => bench::beside_peers(rest),
+        ["bench", rest @ ..] => bench::ours_alone(rest),
+        ["bless", rest @ ..] => bless::run(rest),
+        ["tidy"] => tidy::run(),
+        ["ci"] => ci::run(),
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        other => bail!("no such command: {}\n\n{USAGE}", other.join(" ")),
+    }
+}

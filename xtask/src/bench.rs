@@ -1,0 +1,79 @@
+//! The benchmarks: the same work through every engine, in interleaved rounds.
+//! Nothing is measured here but the cold start of a process; the engines
+//! measure themselves and hand back their samples.
+
+mod engine;
+mod machine;
+mod ours;
+mod peers;
+mod rounds;
+mod rows;
+mod samples;
+mod table;
+mod work;
+
+use anyhow::{Context, Result, bail};
+
+use crate::paths;
+use engine::Engine;
+use rows::{Line, Row};
+
+/// How much is measured, from the command line.
+struct Extent {
+    rows: Vec<Row>,
+    quick: bool,
+}
+
+pub(crate) fn ours_alone(words: &[&str]) -> Result<()> {
+    measure(words, |_| Ok(Vec::new()))
+}
+
+pub(crate) fn beside_peers(words: &[&str]) -> Result<()> {
+    measure(words, peers::install)
+}
+
+fn measure(
+    words: &[&str],
+    peers: impl FnOnce(&std::path::Path) -> Result<Vec<Engine>>,
+) -> Result<()> {
+    let extent = Extent::parse(words)?;
+    let target = paths::target();
+    let work = work::write(&target.join("bench")).context("the work could not be written")?;
+    let peers = peers(&target)?;
+    let mut engines = vec![ours::build(&target)?];
+    engines.extend(peers);
+    let before = machine::load_average();
+    let lines: Vec<&Line> = rows::LINES
+        .iter()
+        .filter(|line| extent.rows.contains(&line.row))
+        .collect();
+    let figures = rounds::run(&engines, &lines, &work, extent.quick)?;
+    println!("{}", machine::describe(&before));
+    println!("{}", table::render(&engines, &lines, &figures));
+    Ok(())
+}
+
+impl Extent {
+    fn parse(words: &[&str]) -> Result<Self> {
+        let mut extent = Self {
+            rows: Vec::new(),
+            quick: false,
+        };
+        for word in words {
+            if *word == "--quick" {
+                extent.quick = true;
+            } else if let Some(row) = Row::ALL.into_iter().find(|row| row.word() == *word) {
+                extent.rows.push(row);
+            } else {
+                bail!(
+                    "no such row: {word}; there are {}",
+                    Row::ALL.map(Row::word).join(" ")
+                );
+            }
+        }
+        if extent.rows.is_empty() {
+            extent.rows = Row::ALL.to_vec();
+        }
+        Ok(extent)
+    }
+}

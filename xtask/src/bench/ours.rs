@@ -1,0 +1,71 @@
+//! Our own engine: one release build of the binary and of the meter beside it.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::engine::Engine;
+use crate::paths;
+
+/// The bench target of crate `airlock` that measures the rows.
+const METER: &str = "meter";
+
+pub(super) fn build(target: &Path) -> Result<Engine> {
+    eprintln!("building airlock and its meter (release)");
+    let built = cargo_build()?;
+    let binary = built
+        .iter()
+        .find(|(name, _)| name == "airlock")
+        .context("no binary was built")?;
+    let meter = built
+        .iter()
+        .find(|(name, _)| name == METER)
+        .context("no meter was built")?;
+    let state = target.join("bench").join("state");
+    let mut cold = vec![binary.1.clone()];
+    cold.extend(["run", "-e", "return 1+1", "--state-dir"].map(PathBuf::from));
+    cold.push(state);
+    Ok(Engine {
+        name: "airlock",
+        is_ours: true,
+        meter: vec![meter.1.clone()],
+        cold,
+        note: None,
+    })
+}
+
+/// Names and paths of the executables that this one build made.
+fn cargo_build() -> Result<Vec<(String, PathBuf)>> {
+    let mut child = Command::new("cargo")
+        .args([
+            "build",
+            "--release",
+            "--package",
+            "airlock",
+            "--bin",
+            "airlock",
+            "--bench",
+            METER,
+        ])
+        .arg("--message-format=json-render-diagnostics")
+        .current_dir(paths::root())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cargo could not be started")?;
+    let stdout = child.stdout.take().context("cargo has no output")?;
+    let mut built = Vec::new();
+    for line in BufReader::new(stdout).lines() {
+        let message: Value = serde_json::from_str(&line?).unwrap_or_default();
+        let name = message.pointer("/target/name").and_then(Value::as_str);
+        let path = message.get("executable").and_then(Value::as_str);
+        built.extend(
+            name.zip(path)
+                .map(|(name, path)| (name.to_owned(), PathBuf::from(path))),
+        );
+    }
+    ensure!(child.wait()?.success(), "the build failed");
+    Ok(built)
+}

@@ -1,0 +1,104 @@
+//! The peers: two npm packages and the Node that runs them, installed once
+//! into `<target>/peers`, at the versions that `xtask/bench/peers/package.json` pins.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::engine::Engine;
+use crate::paths;
+
+/// Written when an installation is complete; holds the package file it was made from.
+const MARK: &str = "installed.json";
+
+/// Node comes from a package too: what the system has may be older.
+const NODE: &str = "22.23.3";
+
+pub(super) fn install(target: &Path) -> Result<Vec<Engine>> {
+    let source = paths::root().join("xtask/bench/peers");
+    let folder = target.join("peers");
+    fs::create_dir_all(&folder)?;
+    for file in ["package.json", "harness.mjs", "quickjs.mjs", "isolated.mjs"] {
+        fs::copy(source.join(file), folder.join(file))
+            .with_context(|| format!("copying {file}"))?;
+    }
+    let node_package = node_package()?;
+    let wanted = format!(
+        "{node_package}\n{}",
+        fs::read_to_string(folder.join("package.json"))?
+    );
+    let installed = fs::read_to_string(folder.join(MARK)).unwrap_or_default();
+    if installed != wanted {
+        npm_install(&folder, &node_package)?;
+        fs::write(folder.join(MARK), wanted)?;
+    }
+    engines(&folder, &node_package)
+}
+
+fn node_package() -> Result<String> {
+    let machine = match (std::env::consts::OS, std::env::consts::ARCH) {
+        ("linux", "x86_64") => "linux-x64",
+        ("linux", "aarch64") => "linux-arm64",
+        (system, machine) => {
+            bail!("the peers are measured on Linux only, not on {system} {machine}")
+        }
+    };
+    Ok(format!("node-{machine}@{NODE}"))
+}
+
+/// isolated-vm carries its own prebuilt modules, so nothing runs at installation.
+fn npm_install(folder: &Path, node_package: &str) -> Result<()> {
+    eprintln!("installing the peers into {}", folder.display());
+    let quiet = [
+        "--no-audit",
+        "--no-fund",
+        "--no-save",
+        "--no-package-lock",
+        "--ignore-scripts",
+    ];
+    let output = Command::new("npm")
+        .arg("install")
+        .args(quiet)
+        .arg(node_package)
+        .current_dir(folder)
+        .output()
+        .context("npm could not be started; install Node with npm, or run `cargo xtask bench` without peers")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success(),
+        "the peers could not be installed:\n{said}"
+    );
+    Ok(())
+}
+
+fn engines(folder: &Path, node_package: &str) -> Result<Vec<Engine>> {
+    let package = node_package.split('@').next().unwrap_or_default();
+    let node = folder.join("node_modules").join(package).join("bin/node");
+    let work = folder.with_file_name("bench").join("work");
+    let engine = |name, flags: &[&str], script: &str, note| {
+        let mut meter = vec![node.clone()];
+        meter.extend(flags.iter().map(PathBuf::from));
+        meter.push(folder.join(script));
+        let mut cold = meter.clone();
+        cold.extend([PathBuf::from("cold"), work.clone(), PathBuf::from("1")]);
+        Engine {
+            name,
+            is_ours: false,
+            meter,
+            cold,
+            note,
+        }
+    };
+    let pump = "with a pump of one's own on the main thread, nothing between it and the tool";
+    Ok(vec![
+        engine("quickjs-emscripten", &[], "quickjs.mjs", None),
+        engine(
+            "isolated-vm",
+            &["--no-node-snapshot"],
+            "isolated.mjs",
+            Some(pump),
+        ),
+    ])
+}

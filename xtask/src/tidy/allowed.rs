@@ -1,0 +1,41 @@
+//! The exceptions, each with its reason. One that nothing needs is a finding.
+
+use std::fmt;
+
+use super::{Finding, Rule};
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Exception {
+    rule: Rule,
+    path: &'static str,
+    /// Read by whoever reviews this list.
+    reason: &'static str,
+}
+
+const EXCEPTIONS: &[Exception] = &[];
+
+pub(super) fn excepts(finding: &Finding) -> bool {
+    EXCEPTIONS.iter().any(|exception| exception.covers(finding))
+}
+
+pub(super) fn unused(findings: &[Finding]) -> Vec<Exception> {
+    let is_unused =
+        |exception: &&Exception| !findings.iter().any(|finding| exception.covers(finding));
+    EXCEPTIONS.iter().filter(is_unused).copied().collect()
+}
+
+impl Exception {
+    fn covers(&self, finding: &Finding) -> bool {
+        self.rule == finding.rule && self.path == finding.path
+    }
+}
+
+impl fmt::Display for Exception {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the exception from {:?} for {} ({})",
+            self.rule, self.path, self.reason
+        )
+    }
+}
