@@ -9,3 +9,4 @@ mod schema;
 pub mod stub;
 pub mod text;
 pub mod unwrap;
+pub mod validate;

@@ -1,0 +1,413 @@
+//! From what the validator reports to what somebody needs to read: the path as a
+//! script writes it, what was expected, what came, and the likeliest correction.
+
+use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use jsonschema::{JsonType, ValidationError};
+use serde_json::{Map, Value};
+
+use super::finding::Finding;
+use crate::closest::closest;
+use crate::{names, text};
+
+const SHOWN_CHARS_MAX: usize = 60;
+const LISTED_MAX: usize = 12;
+
+pub(super) struct Explain<'a> {
+    pub schema: &'a Value,
+    /// What the messages call the whole value.
+    pub root_name: &'a str,
+    pub value: &'a Value,
+}
+
+impl Explain<'_> {
+    pub(super) fn all<'e>(
+        &self,
+        errors: impl IntoIterator<Item = ValidationError<'e>>,
+    ) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = errors
+            .into_iter()
+            .flat_map(|error| self.one(&error))
+            .collect();
+        findings.sort_by(|a, b| a.path.cmp(&b.path));
+        findings
+    }
+
+    fn one(&self, error: &ValidationError<'_>) -> Vec<Finding> {
+        match error.kind() {
+            Kind::AnyOf { context } | Kind::OneOfNotValid { context } => self.union(error, context),
+            Kind::AdditionalProperties { unexpected }
+            | Kind::UnevaluatedProperties { unexpected } => self.unexpected(error, unexpected),
+            Kind::Required { property } => vec![self.missing(error, property)],
+            Kind::PropertyNames { error: inner } => {
+                let got = format!("the property name {}", shown(inner.instance()));
+                let expected = self.leaf_expectation(inner);
+                vec![Finding::error(self.path(error), expected, got)]
+            }
+            _ => vec![self.leaf(error)],
+        }
+    }
+
+    fn leaf(&self, error: &ValidationError<'_>) -> Finding {
+        let expected = self.leaf_expectation(error);
+        let got = match error.kind() {
+            Kind::MinLength { .. } | Kind::MaxLength { .. } => length_of(error.instance()),
+            Kind::MinItems { .. } | Kind::MaxItems { .. } => count_of(error.instance()),
+            Kind::FalseSchema => "a value".to_owned(),
+            _ => shown(error.instance()),
+        };
+        Finding::error(self.path(error), expected, got).suggesting(self.correction(error))
+    }
+
+    fn leaf_expectation(&self, error: &ValidationError<'_>) -> String {
+        match error.kind() {
+            Kind::Type { kind } => list_of(types_of(kind).iter().map(|it| a_type(*it).to_owned())),
+            Kind::Enum { options } => list_of(options.as_array().into_iter().flatten().map(shown)),
+            Kind::Constant { expected_value } => shown(expected_value),
+            Kind::Minimum { limit } => format!("at least {limit}"),
+            Kind::Maximum { limit } => format!("at most {limit}"),
+            Kind::ExclusiveMinimum { limit } => format!("more than {limit}"),
+            Kind::ExclusiveMaximum { limit } => format!("less than {limit}"),
+            Kind::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
+            Kind::MinLength { limit } => format!("at least {}", counted(*limit, "character")),
+            Kind::MaxLength { limit } => format!("at most {}", counted(*limit, "character")),
+            Kind::MinItems { limit } => format!("at least {}", counted(*limit, "item")),
+            Kind::MaxItems { limit } => format!("at most {}", counted(*limit, "item")),
+            Kind::MinProperties { limit } => format!("at least {} properties", limit),
+            Kind::MaxProperties { limit } => format!("at most {} properties", limit),
+            Kind::AdditionalItems { limit } => format!("at most {limit} items"),
+            Kind::Pattern { pattern } => {
+                format!(
+                    "text that matches /{}/",
+                    text::clip(&text::neutralise(pattern), 200)
+                )
+            }
+            Kind::UniqueItems => "items that all differ".to_owned(),
+            Kind::Contains => "at least one item of the declared kind".to_owned(),
+            Kind::FalseSchema => "nothing here".to_owned(),
+            Kind::Not { schema } => format!(
+                "anything but {}",
+                text::clip(&schema.to_string(), SHOWN_CHARS_MAX)
+            ),
+            Kind::OneOfMultipleValid { .. } => {
+                "a value that fits exactly one of the alternatives".to_owned()
+            }
+            Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => {
+                "text that the declared pattern can be tried on".to_owned()
+            }
+            _ => text::clip(&text::neutralise(&error.to_string()), 200),
+        }
+    }
+
+    /// A value that is right but for its JSON type, or nearly a listed one.
+    fn correction(&self, error: &ValidationError<'_>) -> Option<String> {
+        let value: &Value = error.instance();
+        match error.kind() {
+            Kind::Enum { options } => {
+                let texts = options.as_array()?.iter().filter_map(Value::as_str);
+                let meant = closest(value.as_str()?, texts)?;
+                Some(format!("Did you mean {}?", text::literal(meant)))
+            }
+            Kind::Type { .. } if value.is_null() && self.is_optional(error) => {
+                Some("Leave the property out instead.".to_owned())
+            }
+            Kind::Type { kind } => types_of(kind)
+                .into_iter()
+                .find_map(|wanted| converted(value, wanted)),
+            _ => None,
+        }
+    }
+
+    fn is_optional(&self, error: &ValidationError<'_>) -> bool {
+        let pointer = error.schema_path().as_str();
+        let Some((owner, rest)) = pointer.rsplit_once("/properties/") else {
+            return false;
+        };
+        let Some(key) = rest.strip_suffix("/type").filter(|key| !key.contains('/')) else {
+            return false;
+        };
+        let required = self
+            .schema
+            .pointer(owner)
+            .and_then(|it| it.get("required")?.as_array());
+        !required.is_some_and(|names| names.iter().any(|name| *name == *unescaped(key)))
+    }
+
+    fn missing(&self, error: &ValidationError<'_>, property: &Value) -> Finding {
+        let key = property.as_str().unwrap_or_default();
+        let declared = self
+            .keyword_owner(error)
+            .and_then(|owner| owner.get("properties")?.get(key));
+        let expected = declared.map_or_else(|| "a value".to_owned(), summary);
+        let path = member_path(&self.path(error), key);
+        let given = error.instance().as_object().into_iter().flat_map(Map::keys);
+        let known =
+            |given: &&String| declared_keys(self.keyword_owner(error)).contains(&given.as_str());
+        let misspelt = closest(key, given.filter(|it| !known(it)).map(String::as_str));
+        let suggestion =
+            misspelt.map(|it| format!("Is `{}` meant to be it?", text::neutralise(it)));
+        Finding::error(path, expected, "nothing".to_owned()).suggesting(suggestion)
+    }
+
+    fn unexpected(&self, error: &ValidationError<'_>, unexpected: &[String]) -> Vec<Finding> {
+        let known = declared_keys(self.keyword_owner(error));
+        let given = error.instance().as_object();
+        let free: Vec<&str> = known
+            .iter()
+            .copied()
+            .filter(|it| !given.is_some_and(|given| given.contains_key(*it)))
+            .collect();
+        let base = self.path(error);
+        let one = |key: &String| {
+            let expected = if known.is_empty() {
+                "no properties".to_owned()
+            } else {
+                list_of(known.iter().map(|it| format!("`{it}`")))
+            };
+            let meant = closest(key, free.iter().copied());
+            Finding::error(
+                member_path(&base, key),
+                expected,
+                "an unknown property".to_owned(),
+            )
+            .suggesting(meant.map(|it| format!("Did you mean `{it}`?")))
+        };
+        unexpected.iter().take(LISTED_MAX).map(one).collect()
+    }
+
+    /// Alternatives: the one that was probably meant is explained, as if it were the only one.
+    fn union(
+        &self,
+        error: &ValidationError<'_>,
+        branches: &[Vec<ValidationError<'static>>],
+    ) -> Vec<Finding> {
+        let here = error.instance_path().as_str();
+        let is_kind_fault = |it: &&ValidationError<'static>| {
+            it.instance_path().as_str() == here && matches!(it.kind(), Kind::Type { .. })
+        };
+        let viable: Vec<(usize, &Vec<ValidationError<'static>>)> = branches
+            .iter()
+            .enumerate()
+            .filter(|(_, errors)| !errors.iter().any(|it| is_kind_fault(&it)))
+            .collect();
+        if viable.is_empty() {
+            return vec![self.no_alternative(error, branches)];
+        }
+        let best = viable
+            .iter()
+            .min_by_key(|(at, errors)| (self.distance(here, errors), *at));
+        let Some((at, errors)) = best else {
+            return Vec::new();
+        };
+        let mut findings: Vec<Finding> = errors.iter().flat_map(|it| self.one(it)).collect();
+        if viable.len() > 1 {
+            let note = format!(
+                "(closest of {} alternatives: number {})",
+                branches.len(),
+                at + 1
+            );
+            for finding in &mut findings {
+                finding.expected = format!("{} {note}", finding.expected);
+            }
+        }
+        findings
+    }
+
+    /// A wrong discriminator weighs more than anything else that is wrong.
+    fn distance(&self, here: &str, errors: &[ValidationError<'static>]) -> (usize, usize) {
+        let is_tag = |it: &&ValidationError<'static>| {
+            let relative = it
+                .instance_path()
+                .as_str()
+                .get(here.len()..)
+                .unwrap_or_default();
+            let direct = relative.matches('/').count() <= 1;
+            direct && matches!(it.kind(), Kind::Constant { .. } | Kind::Enum { .. })
+        };
+        (errors.iter().filter(is_tag).count(), errors.len())
+    }
+
+    fn no_alternative(
+        &self,
+        error: &ValidationError<'_>,
+        branches: &[Vec<ValidationError<'static>>],
+    ) -> Finding {
+        let here = error.instance_path().as_str();
+        let mut wanted: Vec<String> = Vec::new();
+        let at_top = branches
+            .iter()
+            .flatten()
+            .filter(|it| it.instance_path().as_str() == here);
+        for branch_error in at_top.filter(|it| matches!(it.kind(), Kind::Type { .. })) {
+            let expected = self.leaf_expectation(branch_error);
+            if !wanted.contains(&expected) {
+                wanted.push(expected);
+            }
+        }
+        let corrections = branches.iter().flatten().find_map(|it| self.correction(it));
+        Finding::error(self.path(error), list_of(wanted), shown(error.instance()))
+            .suggesting(corrections)
+    }
+
+    /// The schema object whose keyword reported the error.
+    fn keyword_owner(&self, error: &ValidationError<'_>) -> Option<&Map<String, Value>> {
+        let (owner, _) = error.schema_path().as_str().rsplit_once('/')?;
+        self.schema.pointer(owner)?.as_object()
+    }
+
+    fn path(&self, error: &ValidationError<'_>) -> String {
+        let mut path = self.root_name.to_owned();
+        let mut value = Some(self.value);
+        for token in error.instance_path().as_str().split('/').skip(1) {
+            let key = unescaped(token);
+            path = match value {
+                Some(Value::Array(_)) => format!("{path}[{key}]"),
+                _ => member_path(&path, &key),
+            };
+            value = value.and_then(|it| match it {
+                Value::Array(items) => items.get(key.parse::<usize>().ok()?),
+                other => other.get(&key),
+            });
+        }
+        path
+    }
+}
+
+pub(super) fn member_path(base: &str, key: &str) -> String {
+    if names::is_identifier(key) {
+        format!("{base}.{key}")
+    } else {
+        format!(
+            "{base}[{}]",
+            text::literal(&text::clip(key, SHOWN_CHARS_MAX))
+        )
+    }
+}
+
+/// `a`, `a or b`, `a, b or c`; long lists end in a count.
+pub(super) fn list_of(items: impl IntoIterator<Item = String>) -> String {
+    let mut items: Vec<String> = items.into_iter().collect();
+    let hidden = items.len().saturating_sub(LISTED_MAX);
+    if hidden > 0 {
+        items.truncate(LISTED_MAX);
+        items.push(format!("{hidden} others"));
+    }
+    match items.split_last() {
+        None => "a declared value".to_owned(),
+        Some((only, [])) => only.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+    }
+}
+
+fn declared_keys(owner: Option<&Map<String, Value>>) -> Vec<&str> {
+    let properties = owner.and_then(|fields| fields.get("properties")?.as_object());
+    properties
+        .into_iter()
+        .flat_map(Map::keys)
+        .map(String::as_str)
+        .collect()
+}
+
+fn unescaped(token: &str) -> String {
+    token.replace("~1", "/").replace("~0", "~")
+}
+
+fn types_of(kind: &TypeKind) -> Vec<JsonType> {
+    match kind {
+        TypeKind::Single(one) => vec![*one],
+        TypeKind::Multiple(several) => several.iter().collect(),
+    }
+}
+
+fn a_type(name: JsonType) -> &'static str {
+    match name {
+        JsonType::Null => "null",
+        JsonType::Boolean => "a boolean",
+        JsonType::Integer => "an integer",
+        JsonType::Number => "a number",
+        JsonType::String => "a string",
+        JsonType::Array => "an array",
+        JsonType::Object => "an object",
+    }
+}
+
+/// A short word for what a schema wants.
+fn summary(schema: &Value) -> String {
+    if let Some(options) = schema.get("enum").and_then(Value::as_array) {
+        return list_of(options.iter().map(shown));
+    }
+    if let Some(only) = schema.get("const") {
+        return shown(only);
+    }
+    match schema.get("type") {
+        Some(Value::String(name)) => type_word(name),
+        Some(Value::Array(names)) => list_of(names.iter().filter_map(Value::as_str).map(type_word)),
+        _ => "a value".to_owned(),
+    }
+}
+
+fn type_word(name: &str) -> String {
+    name.parse::<JsonType>()
+        .map_or_else(|_| "a value".to_owned(), |it| a_type(it).to_owned())
+}
+
+fn converted(value: &Value, wanted: JsonType) -> Option<String> {
+    let meant = match (value, wanted) {
+        (Value::String(text), JsonType::Number | JsonType::Integer) => {
+            let number = text
+                .trim()
+                .parse::<f64>()
+                .ok()
+                .filter(|it| it.is_finite())?;
+            let whole = number.fract() == 0.0 || wanted == JsonType::Number;
+            whole.then(|| text.trim().to_owned())?
+        }
+        (Value::String(text), JsonType::Boolean) => {
+            let word = text.to_lowercase();
+            matches!(word.as_str(), "true" | "false").then_some(word)?
+        }
+        (Value::Number(_) | Value::Bool(_), JsonType::String) => format!("\"{value}\""),
+        (Value::String(text), JsonType::Object) if looks_like_json(text) => {
+            return Some("Pass the object itself, not its JSON text.".to_owned());
+        }
+        (Value::String(text), JsonType::Array) if looks_like_json(text) => {
+            return Some("Pass the array itself, not its JSON text.".to_owned());
+        }
+        (Value::String(_) | Value::Number(_), JsonType::Array) => format!("[{}]", shown(value)),
+        _ => return None,
+    };
+    Some(format!("Did you mean {meant}?"))
+}
+
+fn looks_like_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
+}
+
+/// A value as it would be written, cut where it gets long.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text::literal(&text::clip(text, SHOWN_CHARS_MAX)),
+        Value::Object(members) if members.len() > 3 => {
+            format!("an object with {} properties", members.len())
+        }
+        Value::Array(items) if items.len() > 5 => format!("an array of {} items", items.len()),
+        other => text::clip(&other.to_string(), SHOWN_CHARS_MAX),
+    }
+}
+
+fn length_of(value: &Value) -> String {
+    let count = value.as_str().unwrap_or_default().chars().count();
+    counted(u64::try_from(count).unwrap_or(u64::MAX), "character")
+}
+
+fn count_of(value: &Value) -> String {
+    let count = value.as_array().map_or(0, Vec::len);
+    counted(u64::try_from(count).unwrap_or(u64::MAX), "item")
+}
+
+fn counted(count: u64, noun: &str) -> String {
+    if count == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{count} {noun}s")
+    }
+}

@@ -1,0 +1,65 @@
+//! One thing that is wrong with a value, in words that help to correct it.
+
+use std::fmt;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The schema refuses the value.
+    Error,
+    /// The schema accepts the value, yet it is probably not what was meant.
+    Warning,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub severity: Severity,
+    /// Where, as a script would write it: `args.filter.tags[2]`.
+    pub path: String,
+    pub expected: String,
+    pub got: String,
+    /// What to do instead, a whole sentence.
+    pub suggestion: Option<String>,
+}
+
+impl Finding {
+    pub(super) fn error(path: String, expected: String, got: String) -> Self {
+        Self {
+            severity: Severity::Error,
+            path,
+            expected,
+            got,
+            suggestion: None,
+        }
+    }
+
+    pub(super) fn too_costly(root: &str) -> Self {
+        Self {
+            suggestion: Some("Pass a smaller or less nested value.".to_owned()),
+            ..Self::error(
+                root.to_owned(),
+                "a value that can be checked in bounded time".to_owned(),
+                "one that this tool's recursive schema makes too costly".to_owned(),
+            )
+        }
+    }
+
+    #[must_use]
+    pub(super) fn suggesting(mut self, suggestion: Option<String>) -> Self {
+        self.suggestion = suggestion;
+        self
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: expected {}, got {}",
+            self.path, self.expected, self.got
+        )?;
+        match &self.suggestion {
+            Some(suggestion) => write!(f, ". {suggestion}"),
+            None => Ok(()),
+        }
+    }
+}

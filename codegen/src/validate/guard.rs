@@ -1,0 +1,263 @@
+//! What a schema may be before anything compiles it: bounded in size, depth and
+//! breadth, with references that lead somewhere, inside itself, and to an end.
+
+use std::collections::{HashMap, HashSet};
+
+use jsonschema::Draft;
+use serde_json::{Map, Value};
+
+use crate::schema::{self, Applies};
+
+const PATTERNS_MAX: usize = 1_000;
+const PATTERN_BYTES_MAX: usize = 2_000;
+/// Schemas on one way from the root, references followed.
+const PATH_MAX: usize = 200;
+/// Schemas that apply, references followed, each as often as it is reached.
+const UNFOLDED_MAX: u64 = 100_000;
+/// What one pattern counts for among those.
+const PATTERN_WEIGHT: u64 = 20;
+
+/// A schema that is not used, and why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadSchema {
+    #[error("the schema is nested too deeply or too large")]
+    TooLarge,
+    #[error("the schema refers to `{reference}`, which is outside of it; nothing is fetched")]
+    ExternalReference { reference: String },
+    #[error("the schema refers to `{reference}`, which is not there")]
+    DeadReference { reference: String },
+    #[error("the schema has an `$id` inside itself (`{id}`), so that its references are ambiguous")]
+    InnerId { id: String },
+    #[error("the schema applies itself to the same value without end")]
+    Endless,
+    #[error("the schema unfolds to more than {UNFOLDED_MAX} parts")]
+    TooBroad,
+    #[error(
+        "the schema has more than {PATTERNS_MAX} patterns, or one longer than {PATTERN_BYTES_MAX} bytes"
+    )]
+    TooManyPatterns,
+    #[error("the schema is not valid{}: {why}", at(.path))]
+    Invalid { path: String, why: String },
+}
+
+fn at(path: &str) -> String {
+    if path.is_empty() {
+        String::new()
+    } else {
+        format!(" at {path}")
+    }
+}
+
+/// What one check can cost at most, per node of the value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Weight {
+    pub unfolded: u64,
+    /// A schema that contains itself has no weight of its own: it depends on the value.
+    pub recursive: bool,
+}
+
+pub(super) fn examine(root: &Value) -> Result<Weight, BadSchema> {
+    if !schema::is_bounded(root) {
+        return Err(BadSchema::TooLarge);
+    }
+    let mut survey = Survey {
+        root,
+        ..Survey::default()
+    };
+    let found = survey.visit(root, 0)?;
+    let reached = std::mem::take(&mut survey.reached);
+    for node in reached {
+        survey.follow_in_place(node, 0)?;
+    }
+    if found.unfolded > UNFOLDED_MAX {
+        return Err(BadSchema::TooBroad);
+    }
+    Ok(Weight {
+        unfolded: found.unfolded,
+        recursive: survey.recursive,
+    })
+}
+
+#[derive(Clone, Copy)]
+struct Measure {
+    unfolded: u64,
+    /// Longest way down from here.
+    height: usize,
+}
+
+/// One walk over the schema as a graph. A schema's address is its identity.
+#[derive(Default)]
+struct Survey<'a> {
+    root: &'a Value,
+    reached: Vec<&'a Value>,
+    measured: HashMap<*const Value, Measure>,
+    open: HashSet<*const Value>,
+    in_place_open: HashSet<*const Value>,
+    in_place_done: HashSet<*const Value>,
+    patterns: usize,
+    recursive: bool,
+}
+
+impl<'a> Survey<'a> {
+    fn visit(&mut self, node: &'a Value, depth: usize) -> Result<Measure, BadSchema> {
+        let identity = std::ptr::from_ref(node);
+        if let Some(measure) = self.measured.get(&identity) {
+            return Ok(*measure);
+        }
+        let leaf = Measure {
+            unfolded: 1,
+            height: 1,
+        };
+        let Value::Object(fields) = node else {
+            return Ok(leaf);
+        };
+        if !self.open.insert(identity) {
+            self.recursive = true;
+            return Ok(leaf);
+        }
+        if depth > PATH_MAX {
+            return Err(BadSchema::TooLarge);
+        }
+        self.reached.push(node);
+        let mut total = Measure {
+            unfolded: 1 + self.patterns_of(fields)?,
+            height: 1,
+        };
+        if depth > 0 {
+            refuse_inner_id(fields)?;
+        }
+        for (applies, next) in self.edges(fields)? {
+            let inner = self.visit(next, depth + 1)?;
+            total.height = total.height.max(inner.height + 1);
+            if applies != Applies::Never {
+                total.unfolded = total.unfolded.saturating_add(inner.unfolded);
+            }
+        }
+        if total.height > PATH_MAX {
+            return Err(BadSchema::TooLarge);
+        }
+        self.open.remove(&identity);
+        self.measured.insert(identity, total);
+        Ok(total)
+    }
+
+    /// Fails when a schema leads back to itself without taking a step into the value.
+    fn follow_in_place(&mut self, node: &'a Value, depth: usize) -> Result<(), BadSchema> {
+        let identity = std::ptr::from_ref(node);
+        let Value::Object(fields) = node else {
+            return Ok(());
+        };
+        if self.in_place_done.contains(&identity) {
+            return Ok(());
+        }
+        if !self.in_place_open.insert(identity) || depth > PATH_MAX {
+            return Err(BadSchema::Endless);
+        }
+        for (applies, next) in self.edges(fields)? {
+            if applies == Applies::Here {
+                self.follow_in_place(next, depth + 1)?;
+            }
+        }
+        self.in_place_open.remove(&identity);
+        self.in_place_done.insert(identity);
+        Ok(())
+    }
+
+    fn edges(
+        &self,
+        fields: &'a Map<String, Value>,
+    ) -> Result<Vec<(Applies, &'a Value)>, BadSchema> {
+        let mut edges = schema::inner(fields);
+        for reference in schema::references(fields) {
+            edges.push((Applies::Here, self.target(reference)?));
+        }
+        Ok(edges)
+    }
+
+    fn target(&self, reference: &str) -> Result<&'a Value, BadSchema> {
+        schema::resolve(self.root, reference).ok_or_else(|| {
+            let shown = crate::text::clip(&crate::text::neutralise(reference), 120);
+            if reference.starts_with('#') {
+                BadSchema::DeadReference { reference: shown }
+            } else {
+                BadSchema::ExternalReference { reference: shown }
+            }
+        })
+    }
+
+    fn patterns_of(&mut self, fields: &Map<String, Value>) -> Result<u64, BadSchema> {
+        let named = fields.get("patternProperties").and_then(Value::as_object);
+        let keys = named.into_iter().flat_map(Map::keys).map(String::as_str);
+        let own = fields.get("pattern").and_then(Value::as_str);
+        let mut weight = 0;
+        for pattern in keys.chain(own) {
+            self.patterns += 1;
+            weight += PATTERN_WEIGHT;
+            if self.patterns > PATTERNS_MAX || pattern.len() > PATTERN_BYTES_MAX {
+                return Err(BadSchema::TooManyPatterns);
+            }
+        }
+        Ok(weight)
+    }
+}
+
+/// An `$id` below the root changes where references start; an old-style anchor does not.
+fn refuse_inner_id(fields: &Map<String, Value>) -> Result<(), BadSchema> {
+    match fields.get("$id").and_then(Value::as_str) {
+        Some(id) if !id.starts_with('#') => Err(BadSchema::InnerId {
+            id: crate::text::clip(id, 120),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The schema with two habits of the field put into standard words: `nullable: true`
+/// beside a `type`, and a `$schema` that names no published draft.
+pub(super) fn normalised(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    if let Value::Object(fields) = &mut schema {
+        let known = |uri: &str| Draft::from_schema_uri(uri) != Draft::Unknown;
+        if fields
+            .get("$schema")
+            .is_some_and(|uri| !uri.as_str().is_some_and(known))
+        {
+            fields.shift_remove("$schema");
+        }
+    }
+    admit_null(&mut schema);
+    schema
+}
+
+/// Depth is bounded: the schema has been examined.
+fn admit_null(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            if fields.get("nullable") == Some(&Value::Bool(true)) {
+                widen_by_null(fields);
+            }
+            for (keyword, inner) in fields.iter_mut() {
+                if !matches!(
+                    keyword.as_str(),
+                    "enum" | "const" | "default" | "examples" | "example"
+                ) {
+                    admit_null(inner);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(admit_null),
+        _ => {}
+    }
+}
+
+fn widen_by_null(fields: &mut Map<String, Value>) {
+    let Some(Value::String(name)) = fields.get("type") else {
+        return;
+    };
+    let widened = serde_json::json!([name, "null"]);
+    fields.insert("type".to_owned(), widened);
+    if let Some(Value::Array(values)) = fields.get_mut("enum")
+        && !values.contains(&Value::Null)
+    {
+        values.push(Value::Null);
+    }
+}

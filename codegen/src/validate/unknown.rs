@@ -1,0 +1,160 @@
+//! Keys that a schema neither names nor forbids. Most tools leave
+//! `additionalProperties` unsaid, so that a misspelt optional property passes:
+//! worth a warning.
+
+use serde_json::{Map, Value};
+
+use super::explain::{list_of, member_path};
+use super::finding::{Finding, Severity};
+use crate::closest::closest;
+use crate::schema::{self, Applies};
+
+/// Schemas looked at for one value; after that no more warnings are sought.
+const STEPS_MAX: usize = 100_000;
+const WARNINGS_MAX: usize = 10;
+
+pub(super) fn warn(root: &Value, root_name: &str, value: &Value) -> Vec<Finding> {
+    let mut search = Search {
+        root,
+        steps_left: STEPS_MAX,
+        found: Vec::new(),
+    };
+    search.look(&[root], value, root_name);
+    search.found
+}
+
+struct Search<'a> {
+    root: &'a Value,
+    steps_left: usize,
+    found: Vec<Finding>,
+}
+
+impl<'a> Search<'a> {
+    fn look(&mut self, schemas: &[&'a Value], value: &Value, path: &str) {
+        if schemas.is_empty() || self.found.len() >= WARNINGS_MAX {
+            return;
+        }
+        match value {
+            Value::Object(members) => {
+                let applied = self.all_in_place(schemas);
+                self.look_at_members(&applied, members, path);
+            }
+            Value::Array(items) => {
+                let applied = self.all_in_place(schemas);
+                for (at, item) in items.iter().enumerate() {
+                    self.look(&items_schemas(&applied, at), item, &format!("{path}[{at}]"));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn look_at_members(
+        &mut self,
+        applied: &[&'a Map<String, Value>],
+        members: &Map<String, Value>,
+        path: &str,
+    ) {
+        let known = known_keys(applied);
+        let says_what_else = !known.is_empty() && !applied.iter().any(|fields| is_open(fields));
+        for (key, member) in members {
+            if says_what_else && !known.contains(&key.as_str()) && self.found.len() < WARNINGS_MAX {
+                let unnamed = known
+                    .iter()
+                    .copied()
+                    .filter(|it| !members.contains_key(*it));
+                let suggestion = closest(key, unnamed).map(|it| format!("Did you mean `{it}`?"));
+                self.found.push(Finding {
+                    severity: Severity::Warning,
+                    path: member_path(path, key),
+                    expected: list_of(known.iter().map(|it| format!("`{it}`"))),
+                    got: "an unknown property".to_owned(),
+                    suggestion,
+                });
+            }
+            self.look(
+                &member_schemas(applied, key),
+                member,
+                &member_path(path, key),
+            );
+        }
+    }
+
+    /// These schemas and all that they apply to the same value, except what they negate.
+    fn all_in_place(&mut self, schemas: &[&'a Value]) -> Vec<&'a Map<String, Value>> {
+        let mut seen: Vec<&'a Map<String, Value>> = Vec::new();
+        let mut open = schemas.to_vec();
+        while let Some(node) = open.pop() {
+            let Value::Object(fields) = node else {
+                continue;
+            };
+            if seen.iter().any(|it| std::ptr::eq(*it, fields)) || self.steps_left == 0 {
+                continue;
+            }
+            self.steps_left -= 1;
+            seen.push(fields);
+            let negated = fields.get("not");
+            let inner = schema::inner(fields)
+                .into_iter()
+                .filter(|(applies, _)| *applies == Applies::Here);
+            let inner = inner.map(|(_, next)| next);
+            open.extend(inner.filter(|next| !negated.is_some_and(|not| std::ptr::eq(not, *next))));
+            open.extend(schema::references(fields).filter_map(|it| schema::resolve(self.root, it)));
+        }
+        seen
+    }
+}
+
+fn known_keys<'a>(applied: &[&'a Map<String, Value>]) -> Vec<&'a str> {
+    let mut known = Vec::new();
+    for properties in applied
+        .iter()
+        .filter_map(|fields| fields.get("properties")?.as_object())
+    {
+        let new = properties
+            .keys()
+            .map(String::as_str)
+            .filter(|key| !known.contains(key));
+        let new: Vec<&str> = new.collect();
+        known.extend(new);
+    }
+    known
+}
+
+/// Whether the schema says anything about keys that it does not name, or takes objects of any kind.
+fn is_open(fields: &Map<String, Value>) -> bool {
+    let speaks = [
+        "additionalProperties",
+        "unevaluatedProperties",
+        "patternProperties",
+        "propertyNames",
+    ];
+    let any_object = fields.get("type").is_some_and(|name| name == "object")
+        && fields
+            .keys()
+            .all(|key| matches!(key.as_str(), "type" | "description" | "title" | "default"));
+    any_object || speaks.iter().any(|keyword| fields.contains_key(*keyword))
+}
+
+fn member_schemas<'a>(applied: &[&'a Map<String, Value>], key: &str) -> Vec<&'a Value> {
+    let of = |fields: &&'a Map<String, Value>| {
+        let fields: &'a Map<String, Value> = fields;
+        let own = fields
+            .get("properties")
+            .and_then(|properties| properties.get(key));
+        own.or_else(|| fields.get("additionalProperties"))
+    };
+    applied.iter().filter_map(of).collect()
+}
+
+fn items_schemas<'a>(applied: &[&'a Map<String, Value>], at: usize) -> Vec<&'a Value> {
+    let of = |fields: &&'a Map<String, Value>| {
+        let fields: &'a Map<String, Value> = fields;
+        let placed = fields.get("prefixItems").and_then(|items| items.get(at));
+        placed.or_else(|| match fields.get("items")? {
+            Value::Array(items) => items.get(at),
+            every => Some(every),
+        })
+    };
+    applied.iter().filter_map(of).collect()
+}
