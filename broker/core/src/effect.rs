@@ -5,7 +5,9 @@
 //! complete (written, and synced if it says so) before the next effect is
 //! begun; several in a row may share one write and one sync. If an append
 //! cannot be done, the rest of the batch is dropped and the run hears
-//! [`Event::AppendFailed`].
+//! [`Event::AppendFailed`] before anything else; a `Finish` that was dropped so
+//! comes again, saying so. In each batch all appends stand before all effects
+//! that let anything out.
 
 use sandbox_protocol::{ConsoleLine, Resume, Start, Step};
 
@@ -37,8 +39,8 @@ pub enum Effect {
     WithdrawAsk(CallId),
     /// Show these lines to whoever watches the run.
     Console(Vec<ConsoleLine>),
-    /// Send [`Event::Woke`] when the run's clock reaches this time (milliseconds since the epoch).
-    /// A later `WakeAt` replaces an earlier one.
+    /// Send [`Event::Woke`] when the host's clock reaches this time (milliseconds since the
+    /// epoch). A later `WakeAt` replaces an earlier one.
     WakeAt { at_ms: u64 },
     /// The one terminal effect; nothing follows it.
     Finish(Box<Report>),

@@ -116,12 +116,15 @@ pub struct Decided {
     pub grant: Option<GrantUse>,
 }
 
-/// A decision in the end: what was asked about has become one of these.
+/// What a decision came to: what was asked about has become one of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
+    /// It leaves.
     Allow,
     Deny,
+    /// Allowed or asked about, and the run ended before it left.
+    Unsent,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,7 +164,6 @@ pub struct Resumed {
 pub struct Ended {
     pub status: Status,
     pub code: Option<Code>,
-    pub why: Option<String>,
     pub error: Option<ReportedError>,
     pub value_digest: Option<Digest>,
     pub usage: Usage,

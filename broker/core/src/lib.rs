@@ -16,5 +16,6 @@ pub mod outcome;
 pub mod problem;
 pub mod report;
 pub mod rules;
+pub mod run;
 #[cfg(test)]
 mod testing;

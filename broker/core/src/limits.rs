@@ -61,6 +61,9 @@ impl Default for Limits {
     }
 }
 
+/// A run with this many denied, refused or invalid calls is probing, and is stopped.
+pub const DENIALS_MAX: u32 = 100;
+
 /// Which limit ended a run. Its code is `limit-` and this word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -73,4 +76,168 @@ pub enum Limit {
     Calls,
     Payload,
     Source,
+}
+
+impl Limits {
+    /// What a person is told when the limit has ended a run.
+    #[must_use]
+    pub fn says(&self, limit: Limit) -> String {
+        match limit {
+            Limit::Time => format!("the run took longer than {} ms", self.run_wall_ms_max),
+            Limit::Cpu => format!(
+                "the script computed longer than {} ms",
+                self.guest_cpu_ms_max
+            ),
+            Limit::Memory => {
+                format!(
+                    "the script needs more than {} bytes of memory",
+                    self.guest_memory_bytes_max
+                )
+            }
+            Limit::Stack => format!("the script nests calls deeper than {}", self.recursion_max),
+            Limit::Output => {
+                format!(
+                    "the script printed more than {} bytes",
+                    self.console_flood_bytes_max
+                )
+            }
+            Limit::Calls => format!("the script made more than {} calls", self.calls_max),
+            Limit::Payload => format!(
+                "a value is larger than allowed (arguments {} bytes, input {} bytes, value {} \
+                 bytes, {} levels, {} nodes)",
+                self.args_bytes_max,
+                self.input_bytes_max,
+                self.value_bytes_max,
+                self.json_depth_max,
+                self.json_nodes_max
+            ),
+            Limit::Source => format!("the script is longer than {} bytes", self.script_bytes_max),
+        }
+    }
+
+    /// Every limit is a bound: none is zero, none is beyond what the broker can keep.
+    pub fn validate(&self) -> Result<(), BadLimit> {
+        const MIB: u64 = 1024 * 1024;
+        const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+        let bounds: [(&'static str, u64, u64, u64); 18] = [
+            ("run_wall_ms_max", self.run_wall_ms_max, 1, 7 * DAY_MS),
+            ("guest_cpu_ms_max", self.guest_cpu_ms_max, 1, DAY_MS),
+            (
+                "guest_memory_bytes_max",
+                self.guest_memory_bytes_max,
+                16 * MIB,
+                4096 * MIB,
+            ),
+            ("recursion_max", self.recursion_max.into(), 16, 2_000),
+            (
+                "script_bytes_max",
+                self.script_bytes_max.into(),
+                1,
+                16 * MIB,
+            ),
+            ("input_bytes_max", self.input_bytes_max.into(), 1, 256 * MIB),
+            ("args_bytes_max", self.args_bytes_max.into(), 2, 64 * MIB),
+            (
+                "result_bytes_max",
+                self.result_bytes_max.into(),
+                2,
+                256 * MIB,
+            ),
+            ("value_bytes_max", self.value_bytes_max.into(), 1, 256 * MIB),
+            (
+                "console_bytes_max",
+                self.console_bytes_max.into(),
+                1,
+                64 * MIB,
+            ),
+            (
+                "console_flood_bytes_max",
+                self.console_flood_bytes_max,
+                1,
+                4096 * MIB,
+            ),
+            ("calls_max", self.calls_max.into(), 1, 1_000_000),
+            (
+                "calls_in_flight_max",
+                self.calls_in_flight_max.into(),
+                1,
+                10_000,
+            ),
+            ("call_wall_ms_max", self.call_wall_ms_max, 1, DAY_MS),
+            ("ask_wall_ms_max", self.ask_wall_ms_max, 1, 7 * DAY_MS),
+            // Reading is recursive below this depth.
+            ("json_depth_max", self.json_depth_max.into(), 1, 512),
+            ("json_nodes_max", self.json_nodes_max.into(), 1, 100_000_000),
+            (
+                "journal_payload_bytes_max",
+                self.journal_payload_bytes_max.into(),
+                1,
+                256 * MIB,
+            ),
+        ];
+        match bounds
+            .into_iter()
+            .find(|(_, value, min, max)| !(min..=max).contains(&value))
+        {
+            Some((name, value, min, max)) => Err(BadLimit {
+                name,
+                value,
+                min,
+                max,
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is {value}, and must be between {min} and {max}")]
+pub struct BadLimit {
+    pub name: &'static str,
+    pub value: u64,
+    pub min: u64,
+    pub max: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(limits: Limits, expected: Option<&str>) {
+        assert_eq!(limits.validate().err().map(|bad| bad.name), expected);
+    }
+
+    #[test]
+    fn the_defaults_are_valid_and_no_limit_can_be_switched_off() {
+        let limits = Limits::default();
+        check(limits, None);
+        check(
+            Limits {
+                calls_max: 0,
+                ..limits
+            },
+            Some("calls_max"),
+        );
+        check(
+            Limits {
+                run_wall_ms_max: u64::MAX,
+                ..limits
+            },
+            Some("run_wall_ms_max"),
+        );
+        check(
+            Limits {
+                json_depth_max: 513,
+                ..limits
+            },
+            Some("json_depth_max"),
+        );
+    }
+
+    #[test]
+    fn a_limit_that_is_not_known_is_an_error() {
+        let mut value = serde_json::to_value(Limits::default()).unwrap();
+        value["calls_maxx"] = 1.into();
+        assert!(serde_json::from_value::<Limits>(value).is_err());
+    }
 }

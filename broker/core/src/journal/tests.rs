@@ -57,7 +57,6 @@ fn ended() -> Body {
     Body::Ended(Box::new(Ended {
         status: Status::Done,
         code: None,
-        why: None,
         error: None,
         value_digest: None,
         usage: Usage::default(),
@@ -187,8 +186,8 @@ fn the_first_broken_link_is_named() {
     let join = |lines: &[&str]| format!("{}\n", lines.join("\n")).into_bytes();
     check_broken(
         text.replace("rule --allow", "rule --deny").as_bytes(),
-        2,
-        "",
+        3,
+        "line before",
     );
     check_broken(
         text.replacen("a.js", "b.js", 1).as_bytes(),

@@ -1,0 +1,187 @@
+//! Replies in, what the script hears and the report says out.
+
+use super::*;
+use crate::catalog::Check;
+use crate::testing::tool;
+
+fn result(is_error: bool, content: &str, structured: Option<&str>) -> Reply {
+    Reply::Result {
+        is_error,
+        content: content.into(),
+        structured_content: structured.map(Into::into),
+    }
+}
+
+fn check_value(tool: &Tool, content: &str, structured: Option<&str>, expected: &str) {
+    let judged = judge(result(false, content, structured), tool, &Limits::default());
+    let Outcome::Value(value) = judged.outcome else {
+        panic!("{judged:?}")
+    };
+    assert_eq!(String::from_utf8(value).unwrap(), expected);
+    assert_eq!(
+        (judged.reported, judged.code),
+        (ReportedOutcome::Returned, None)
+    );
+}
+
+#[test]
+fn structured_content_is_the_value_and_a_declared_wrapper_is_taken_off() {
+    let plain = tool("fs.read");
+    let wrapped = Tool {
+        unwrap: true,
+        ..tool("fs.read")
+    };
+    let text = r#"[{"type":"text","text":"other"}]"#;
+    check_value(&plain, text, Some(r#"{"result":[1]}"#), r#"{"result":[1]}"#);
+    check_value(
+        &wrapped,
+        text,
+        Some(r#"{"result": [1,{"a":2}]}"#),
+        r#"[1,{"a":2}]"#,
+    );
+    check_value(
+        &wrapped,
+        text,
+        Some(r#"{"result":1,"more":2}"#),
+        r#"{"result":1,"more":2}"#,
+    );
+    check_value(&plain, "[]", Some("null"), "null");
+    check_value(
+        &plain,
+        "[]",
+        Some("12345678901234567890"),
+        "12345678901234567890",
+    );
+}
+
+#[test]
+fn a_single_text_is_itself_or_the_object_or_array_that_it_spells() {
+    let plain = tool("fs.read");
+    let text = |t: &str| format!(r#"[{{"type":"text","text":{}}}]"#, serde_json::json!(t));
+    check_value(&plain, &text("hello \"you\""), None, r#""hello \"you\"""#);
+    check_value(&plain, &text(" {\"a\":1}"), None, " {\"a\":1}");
+    check_value(&plain, &text("[1,2"), None, r#""[1,2""#);
+    check_value(&plain, &text("42"), None, r#""42""#);
+    check_value(&plain, &text(""), None, r#""""#);
+}
+
+#[test]
+fn any_other_content_is_the_typed_array_as_it_came() {
+    let plain = tool("fs.read");
+    let image = r#"[{"type":"image","data":"AA==","mimeType":"image/png"}]"#;
+    let two = r#"[{"type":"text","text":"a"},{"type":"text","text":"b"}]"#;
+    for content in [image, two, "[]"] {
+        check_value(&plain, content, None, content);
+    }
+}
+
+fn check_failure(reply: Reply, tool: &Tool, code: Code, reported: ReportedOutcome, says: &str) {
+    let judged = judge(
+        reply,
+        tool,
+        &Limits {
+            json_depth_max: 8,
+            ..Limits::default()
+        },
+    );
+    let Outcome::Failure(failure) = judged.outcome else {
+        panic!("{judged:?}")
+    };
+    assert_eq!(
+        (failure.code.as_str(), judged.code),
+        (code.as_str(), Some(code))
+    );
+    assert_eq!(judged.reported, reported);
+    assert!(failure.message.contains(says), "{}", failure.message);
+    assert!(
+        !failure.message.contains("/secret/path"),
+        "{}",
+        failure.message
+    );
+    assert_eq!(failure.tool, "fs.read");
+}
+
+#[test]
+fn what_the_server_says_of_itself_and_why_a_transport_failed_stay_apart() {
+    let plain = tool("fs.read");
+    let why = || "/secret/path".to_owned();
+    let (failed, unknown) = (ReportedOutcome::Failed, ReportedOutcome::Unknown);
+    let refused = Reply::Refused {
+        code: -32602,
+        message: "no such page".into(),
+    };
+    check_failure(
+        refused,
+        &plain,
+        Code::ToolFailed,
+        failed,
+        "(code -32602): no such page",
+    );
+    let not_sent = Reply::NotSent { why: why() };
+    let unavailable = Code::ServerUnavailable;
+    check_failure(
+        not_sent,
+        &plain,
+        unavailable,
+        ReportedOutcome::NotSent,
+        "did not leave",
+    );
+    for cause in [
+        LostCause::TimedOut,
+        LostCause::Disconnected,
+        LostCause::TooLarge,
+    ] {
+        let lost = Reply::Lost { why: why(), cause };
+        check_failure(
+            lost,
+            &plain,
+            Code::OutcomeUnknown,
+            unknown,
+            "may have had its effect",
+        );
+    }
+}
+
+#[test]
+fn an_error_of_the_tool_keeps_its_content_and_its_structured_content() {
+    let content = r#"[{"type":"image","data":""},{"type":"text","text":"disk full"}]"#;
+    let reply = result(true, content, Some(r#"{"errno":28}"#));
+    check_failure(
+        reply.clone(),
+        &tool("fs.read"),
+        Code::ToolFailed,
+        ReportedOutcome::Failed,
+        "disk full",
+    );
+    let judged = judge(reply, &tool("fs.read"), &Limits::default());
+    let Outcome::Failure(failure) = judged.outcome else {
+        panic!()
+    };
+    assert_eq!(failure.content, content.as_bytes());
+    assert_eq!(failure.structured_content, br#"{"errno":28}"#);
+}
+
+#[test]
+fn a_result_that_breaks_its_schema_or_a_limit_is_a_failure_and_not_a_value() {
+    let checked = Tool {
+        output: Some(Check::new(|_| vec!["`a` must be a number".into()])),
+        ..tool("fs.read")
+    };
+    let invalid = Code::ResultInvalid;
+    let reply = result(false, "[]", Some(r#"{"a":"x"}"#));
+    check_failure(
+        reply,
+        &checked,
+        invalid,
+        ReportedOutcome::Failed,
+        "`a` must be a number",
+    );
+    let deep = result(false, "[]", Some(&"[".repeat(9)));
+    check_failure(
+        deep,
+        &tool("fs.read"),
+        invalid,
+        ReportedOutcome::Failed,
+        "deeper than 8",
+    );
+}

@@ -1,0 +1,194 @@
+//! The life of a run as a state machine: events in, effects out. It performs
+//! nothing and knows no clock; whoever drives it hands in what happened with
+//! the host's time, and performs what comes out, in order.
+//!
+//! Hand in several events that are there at once with [`Run::handle_all`]:
+//! their outcomes reach the guest in one resume, and their entries share a write.
+
+mod asks;
+mod batch;
+mod calls;
+mod clock;
+mod console;
+mod ending;
+mod replies;
+mod start;
+mod steps;
+
+use sandbox_protocol::CallOutcome;
+use serde::{Deserialize, Serialize};
+
+use crate::decide::Standing;
+use crate::effect::{Effect, Event, GuestUsage};
+use crate::grant::Grants;
+use crate::id::{CallId, Digest, RunId};
+use crate::journal::{Body, Entry};
+use crate::limits::Limits;
+
+use batch::Batch;
+use calls::Calls;
+use clock::Clock;
+use console::Console;
+use ending::Ending;
+
+/// Everything that is fixed before a run starts.
+#[derive(Debug, Clone)]
+pub struct RunSpec {
+    pub run: RunId,
+    pub script_name: String,
+    pub script: String,
+    /// JSON text of the global `input`; empty means `undefined`.
+    pub input: Vec<u8>,
+    pub seed: u64,
+    pub standing: Standing,
+    pub limits: Limits,
+    pub fsync: Fsync,
+    pub guest: GuestIdentity,
+}
+
+/// Which engine runs the script, for the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuestIdentity {
+    pub name: String,
+    pub digest: Digest,
+}
+
+/// Which entries survive the machine's death, and not only the process's.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fsync {
+    Always,
+    /// The decision before each call of a tool that is not known to be
+    /// read-only, and the end of a run that made such a call.
+    #[default]
+    Writes,
+    Never,
+}
+
+#[derive(Debug)]
+pub struct Run {
+    spec: RunSpec,
+    clock: Clock,
+    guest: Guest,
+    usage: GuestUsage,
+    calls: Calls,
+    grants: Grants,
+    console: Console,
+    /// What the guest has not been told yet, in the order in which it happened.
+    outcomes: Vec<(CallId, CallOutcome)>,
+    denials: u32,
+    /// The host's time.
+    latest_answer_ms: u64,
+    wrote: bool,
+    out: Batch,
+    /// Set once, by whatever ends the run first.
+    ending: Option<Ending>,
+    life: Life,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Guest {
+    Computing,
+    Waiting { wake_at_ms: Option<u64> },
+    Gone,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    Running,
+    /// The report is out, and the entries before it may still fail.
+    Finished,
+    /// They failed, and a second report said so.
+    FinishedUnwritten,
+}
+
+impl Run {
+    pub fn handle(&mut self, now_ms: u64, event: Event) -> Vec<Effect> {
+        self.handle_all(now_ms, vec![event])
+    }
+
+    /// All events that are there at this moment, in the order in which they happened.
+    pub fn handle_all(&mut self, now_ms: u64, events: Vec<Event>) -> Vec<Effect> {
+        self.clock.tick(now_ms);
+        // What follows a failed append in its batch was not done; that is to be known first.
+        let (failed, others): (Vec<_>, Vec<_>) = events
+            .into_iter()
+            .partition(|event| matches!(event, Event::AppendFailed { .. }));
+        failed
+            .into_iter()
+            .chain(others)
+            .for_each(|event| self.hear(event));
+        self.advance()
+    }
+
+    /// The host's time at which the run is stopped, for bounding a guest that
+    /// computes and hears nothing. It moves while a human is asked.
+    #[must_use]
+    pub fn deadline_at_ms(&self) -> u64 {
+        self.clock.deadline_at_ms()
+    }
+
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.life != Life::Running
+    }
+
+    fn hear(&mut self, event: Event) {
+        if let Event::AppendFailed { why } = event {
+            return self.append_failed(why);
+        }
+        if self.is_finished() {
+            return;
+        }
+        match event {
+            Event::Stepped { step, usage } => self.stepped(step, usage),
+            Event::GuestStopped { stop, usage } => self.guest_stopped(stop, usage),
+            Event::Replied { call, reply } => self.replied(call, reply),
+            Event::Answered { call, answer } => self.answered(call, answer),
+            Event::Cancelled { why } => self.end(Ending::Cancelled { why }),
+            Event::Woke | Event::AppendFailed { .. } => {}
+        }
+    }
+
+    /// What follows from all that was heard: calls leave, the guest goes on, or the run ends.
+    fn advance(&mut self) -> Vec<Effect> {
+        if self.is_finished() {
+            return self.out.flush();
+        }
+        if self.ending.is_none() {
+            self.check_time();
+            self.ask_open();
+            self.send_queued();
+            self.resume_guest();
+        }
+        if let Some(ending) = self.ending.take() {
+            self.conclude(ending);
+        } else {
+            self.set_alarm();
+        }
+        self.out.flush()
+    }
+
+    /// The first ending is the one that counts.
+    fn end(&mut self, ending: Ending) {
+        self.ending.get_or_insert(ending);
+    }
+
+    fn append(&mut self, body: Body, sync: bool) {
+        let sync = match self.spec.fsync {
+            Fsync::Always => true,
+            Fsync::Writes => sync,
+            Fsync::Never => false,
+        };
+        self.out.append(
+            Entry {
+                at_ms: self.clock.host_ms(),
+                body,
+            },
+            sync,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests;

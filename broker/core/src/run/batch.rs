@@ -1,0 +1,101 @@
+//! The effects of one turn of the machine, in the one order that is safe:
+//! whatever is recorded stands before whatever leaves. If an append fails, the
+//! shell drops what follows, and so nothing has left unrecorded.
+
+use sandbox_protocol::{ConsoleLine, Resume};
+
+use crate::decide::{AuthorizedCall, Question};
+use crate::effect::Effect;
+use crate::id::CallId;
+use crate::journal::Entry;
+
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    number: u64,
+    console: Vec<ConsoleLine>,
+    stops: Vec<Effect>,
+    appends: Vec<Effect>,
+    asks: Vec<Effect>,
+    calls: Vec<Effect>,
+    guest: Option<Effect>,
+    alarm: Option<Effect>,
+    finish: Option<Effect>,
+}
+
+impl Batch {
+    /// Tells which turn a call left in.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(super) fn append(&mut self, entry: Entry, sync: bool) {
+        self.appends.push(Effect::Append { entry, sync });
+    }
+
+    pub(super) fn show(&mut self, lines: Vec<ConsoleLine>) {
+        self.console.extend(lines);
+    }
+
+    pub(super) fn ask(&mut self, question: Question) {
+        self.asks.push(Effect::Ask(question));
+    }
+
+    pub(super) fn withdraw_ask(&mut self, call: CallId) {
+        self.stops.push(Effect::WithdrawAsk(call));
+    }
+
+    pub(super) fn call(&mut self, call: AuthorizedCall) {
+        self.calls.push(Effect::Call(call));
+    }
+
+    pub(super) fn cancel_call(&mut self, call: CallId) {
+        self.stops.push(Effect::CancelCall(call));
+    }
+
+    pub(super) fn start_guest(&mut self, start: sandbox_protocol::Start) {
+        self.guest = Some(Effect::StartGuest(Box::new(start)));
+    }
+
+    pub(super) fn resume(&mut self, resume: Resume) {
+        self.guest = Some(Effect::Resume(resume));
+    }
+
+    pub(super) fn stop_guest(&mut self) {
+        self.stops.push(Effect::StopGuest);
+    }
+
+    pub(super) fn wake_at(&mut self, at_ms: u64) {
+        self.alarm = Some(Effect::WakeAt { at_ms });
+    }
+
+    pub(super) fn finish(&mut self, report: crate::report::Report) {
+        self.finish = Some(Effect::Finish(Box::new(report)));
+    }
+
+    /// The journal cannot be written any more, so nothing is to be recorded.
+    pub(super) fn drop_appends(&mut self) {
+        self.appends.clear();
+    }
+
+    pub(super) fn flush(&mut self) -> Vec<Effect> {
+        let number = self.number + 1;
+        let batch = std::mem::replace(
+            self,
+            Self {
+                number,
+                ..Self::default()
+            },
+        );
+        let console = (!batch.console.is_empty()).then_some(Effect::Console(batch.console));
+        console
+            .into_iter()
+            .chain(batch.stops)
+            .chain(batch.appends)
+            .chain(batch.asks)
+            .chain(batch.calls)
+            .chain(batch.guest)
+            .chain(batch.alarm)
+            .chain(batch.finish)
+            .collect()
+    }
+}

@@ -1,0 +1,347 @@
+//! The calls of a run, from the guest's bytes to leaving: each is parsed and
+//! decided when the script makes it, and leaves when there is room for it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use sandbox_protocol::{CallOutcome, CallTicket, Failure, OpenCall, Outcome};
+
+use crate::call::{Args, BadArgs, Call, Site};
+use crate::catalog::Tool;
+use crate::code::Code;
+use crate::decide::{AuthorizedCall, Decision, Pending, Refusal, decide};
+use crate::id::{CallId, Digest, ToolId};
+use crate::journal::{Body, Decided, GrantUse, Verdict};
+use crate::limits::{DENIALS_MAX, Limit};
+use crate::report::{ReportedDecision, ReportedOutcome};
+
+use super::Run;
+use super::ending::Ending;
+
+/// One call and how far it has come.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) id: CallId,
+    pub(super) ticket: CallTicket,
+    pub(super) tool: ToolId,
+    pub(super) decision: ReportedDecision,
+    pub(super) reasons: Vec<String>,
+    pub(super) outcome: Option<ReportedOutcome>,
+    pub(super) code: Option<Code>,
+    pub(super) ms: u64,
+    pub(super) stage: Stage,
+}
+
+#[derive(Debug)]
+pub(super) enum Stage {
+    /// Waits for a human. `open`: the question is out.
+    Asking {
+        pending: Pending,
+        since_ms: u64,
+        open: bool,
+    },
+    /// Allowed; waits for room.
+    Queued(AuthorizedCall),
+    InFlight {
+        tool: Arc<Tool>,
+        since_ms: u64,
+        batch: u64,
+    },
+    Over,
+}
+
+/// All calls of a run, in the order in which the script made them.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    pub(super) records: Vec<Record>,
+    pub(super) queue: VecDeque<CallId>,
+    pub(super) asking: u32,
+    pub(super) in_flight: u32,
+}
+
+impl Calls {
+    pub(super) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.records.len()).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn is_any_open(&self) -> bool {
+        self.in_flight > 0 || self.asking > 0 || !self.queue.is_empty()
+    }
+
+    /// Nothing but a human's answer can bring this run forward.
+    pub(super) fn is_only_asking(&self) -> bool {
+        self.asking > 0 && self.in_flight == 0 && self.queue.is_empty()
+    }
+
+    pub(super) fn record(&mut self, call: CallId) -> Option<&mut Record> {
+        self.records.get_mut((call.0 as usize).checked_sub(1)?)
+    }
+
+    /// The record of the guest's own number for a call; tickets only ever grow.
+    pub(super) fn by_ticket(&self, ticket: CallTicket) -> Option<&Record> {
+        let at = self
+            .records
+            .binary_search_by_key(&ticket, |record| record.ticket)
+            .ok()?;
+        self.records.get(at)
+    }
+
+    /// Takes a call out of its stage; the caller puts it into the next one.
+    pub(super) fn take(&mut self, call: CallId) -> Stage {
+        let Some(record) = self.record(call) else {
+            return Stage::Over;
+        };
+        let stage = std::mem::replace(&mut record.stage, Stage::Over);
+        match &stage {
+            Stage::Asking { .. } => self.asking -= 1,
+            Stage::InFlight { .. } => self.in_flight -= 1,
+            Stage::Queued(_) | Stage::Over => {}
+        }
+        stage
+    }
+
+    pub(super) fn put(&mut self, call: CallId, stage: Stage) {
+        match &stage {
+            Stage::Asking { .. } => self.asking += 1,
+            Stage::InFlight { .. } => self.in_flight += 1,
+            Stage::Queued(_) => self.queue.push_back(call),
+            Stage::Over => {}
+        }
+        if let Some(record) = self.record(call) {
+            record.stage = stage;
+        }
+    }
+}
+
+impl Run {
+    /// The script made a call.
+    pub(super) fn called(&mut self, open: OpenCall) {
+        let latest = self.calls.records.last().map(|record| record.ticket);
+        let Some(tool) = self
+            .spec
+            .standing
+            .catalog
+            .at(open.server, open.tool)
+            .map(Arc::clone)
+        else {
+            return self.end(Ending::EngineFault {
+                why: "a call of a tool that has no stub".into(),
+            });
+        };
+        if latest.is_some_and(|latest| open.ticket <= latest) {
+            return self.end(Ending::EngineFault {
+                why: "a call's number was used before".into(),
+            });
+        }
+        let id = CallId(self.calls.count().saturating_add(1));
+        self.calls.records.push(Record {
+            id,
+            ticket: open.ticket,
+            tool: tool.id.clone(),
+            decision: ReportedDecision::Deny,
+            reasons: Vec::new(),
+            outcome: None,
+            code: None,
+            ms: 0,
+            stage: Stage::Over,
+        });
+        if id.0 > self.spec.limits.calls_max {
+            self.turn_away(id, &tool, &open, Code::LimitCalls, "too many calls".into());
+            return self.end(Ending::Limit(Limit::Calls));
+        }
+        match Args::parse(&open.args, &self.spec.limits) {
+            Ok(args) => {
+                let site = Site {
+                    line: open.line,
+                    column: open.column,
+                };
+                let call = Call {
+                    id,
+                    tool: tool.id.clone(),
+                    args,
+                    site,
+                };
+                let decision = decide(call, &self.spec.standing, &mut self.grants);
+                self.apply(id, decision);
+            }
+            Err(bad) => self.bad_args(id, &tool, &open, &bad),
+        }
+    }
+
+    fn bad_args(&mut self, id: CallId, tool: &Tool, open: &OpenCall, bad: &BadArgs) {
+        if bad.is_limit() {
+            self.turn_away(id, tool, open, Code::LimitPayload, bad.to_string());
+            self.end(Ending::Limit(Limit::Payload));
+        } else {
+            self.turn_away(id, tool, open, Code::InvalidArguments, bad.to_string());
+        }
+    }
+
+    /// Refuses a call whose arguments were never read.
+    fn turn_away(&mut self, id: CallId, tool: &Tool, open: &OpenCall, code: Code, why: String) {
+        let message = format!("the call to `{}` was not made: {why}", tool.id);
+        let decided = Decided {
+            call: id,
+            tool: tool.id.clone(),
+            description: Some(tool.description_digest),
+            args: None,
+            args_digest: Digest::of(&open.args),
+            site: Site {
+                line: open.line,
+                column: open.column,
+            },
+            decision: Verdict::Deny,
+            code: Some(code),
+            reasons: vec![why],
+            grant: None,
+        };
+        self.deny(decided, message);
+    }
+
+    /// What a decision means for the call: it queues, waits for a human, or is over.
+    pub(super) fn apply(&mut self, id: CallId, decision: Decision) {
+        match decision {
+            Decision::Allow(call) => {
+                if let Some(record) = self.calls.record(id) {
+                    if record.decision != ReportedDecision::Ask {
+                        record.decision = ReportedDecision::Allow;
+                    }
+                    record.reasons = call.reasons().to_vec();
+                }
+                self.calls.put(id, Stage::Queued(call));
+            }
+            Decision::Ask(pending) => {
+                if let Some(record) = self.calls.record(id) {
+                    record.decision = ReportedDecision::Ask;
+                    record.reasons.clone_from(&pending.question().reasons);
+                }
+                let since_ms = self.clock.host_ms();
+                self.calls.put(
+                    id,
+                    Stage::Asking {
+                        pending,
+                        since_ms,
+                        open: false,
+                    },
+                );
+            }
+            Decision::Deny(refusal) => {
+                let description = self.description(&refusal.call.tool);
+                let Refusal {
+                    call,
+                    code,
+                    reasons,
+                    message,
+                } = refusal;
+                let decided = Decided {
+                    call: id,
+                    tool: call.tool,
+                    description,
+                    args_digest: call.args.digest(),
+                    args: Some(call.args),
+                    site: call.site,
+                    decision: Verdict::Deny,
+                    code: Some(code),
+                    reasons,
+                    grant: None,
+                };
+                self.deny(decided, message);
+            }
+        }
+    }
+
+    fn description(&self, tool: &ToolId) -> Option<Digest> {
+        self.spec
+            .standing
+            .catalog
+            .find(tool)
+            .map(|tool| tool.description_digest)
+    }
+
+    /// Nothing happened outside; the script's promise rejects.
+    fn deny(&mut self, decided: Decided, message: String) {
+        let code = decided.code.unwrap_or(Code::Denied);
+        let failure = Failure {
+            code: code.as_str().into(),
+            tool: decided.tool.to_string(),
+            message,
+            retryable: false,
+            content: Vec::new(),
+            structured_content: Vec::new(),
+        };
+        if let Some(record) = self.calls.record(decided.call) {
+            record.reasons.clone_from(&decided.reasons);
+            record.code = Some(code);
+            record.outcome = Some(match code {
+                Code::Refused | Code::Unanswered => ReportedOutcome::Refused,
+                _ => ReportedOutcome::Denied,
+            });
+        }
+        self.tell(decided.call, Outcome::Failure(failure));
+        self.append(Body::Decided(Box::new(decided)), false);
+        self.denials += 1;
+        if self.denials >= DENIALS_MAX {
+            self.end(Ending::TooManyDenials);
+        }
+    }
+
+    /// Keeps an outcome for the next time the guest goes on.
+    pub(super) fn tell(&mut self, call: CallId, outcome: Outcome) {
+        if let Some(ticket) = self.calls.record(call).map(|record| record.ticket) {
+            self.outcomes.push((call, CallOutcome { ticket, outcome }));
+        }
+    }
+
+    /// Allowed calls leave in their order, as many as there is room for, each recorded first.
+    pub(super) fn send_queued(&mut self) {
+        while self.ending.is_none() && self.calls.in_flight < self.spec.limits.calls_in_flight_max {
+            let Some(id) = self.calls.queue.pop_front() else {
+                return;
+            };
+            let Stage::Queued(call) = self.calls.take(id) else {
+                continue;
+            };
+            let writes = !call.catalog_tool().effects.is_known_read_only();
+            self.wrote |= writes;
+            self.append(
+                Body::Decided(Box::new(decided(&call, Verdict::Allow))),
+                writes,
+            );
+            let tool = Arc::clone(call.catalog_tool());
+            let (since_ms, batch) = (self.clock.host_ms(), self.out.number());
+            self.calls.put(
+                id,
+                Stage::InFlight {
+                    tool,
+                    since_ms,
+                    batch,
+                },
+            );
+            self.out.call(call);
+        }
+    }
+}
+
+/// The entry of a call that was allowed.
+pub(super) fn decided(call: &AuthorizedCall, decision: Verdict) -> Decided {
+    Decided {
+        call: call.id(),
+        tool: call.tool().clone(),
+        description: Some(call.description_digest()),
+        args: Some(call.canonical_args().clone()),
+        args_digest: call.canonical_args().digest(),
+        site: call.site(),
+        decision,
+        code: None,
+        reasons: call.reasons().to_vec(),
+        grant: call.used().map(|used| GrantUse {
+            id: used.grant,
+            number: used.number,
+            uses_max: used.uses_max.get(),
+        }),
+    }
+}

@@ -1,0 +1,79 @@
+//! What servers answer: judged, recorded, and kept for the guest.
+
+use sandbox_protocol::{Failure, Outcome};
+use serde_json::{Value, json};
+
+use crate::id::{CallId, Digest};
+use crate::journal::{Body, Settled};
+use crate::outcome::{Judged, Reply, judge};
+
+use super::Run;
+use super::calls::Stage;
+
+impl Run {
+    /// A reply to a call that is not in flight (unknown, settled, late) is ignored.
+    pub(super) fn replied(&mut self, call: CallId, reply: Reply) {
+        let in_flight = |stage: &Stage| matches!(stage, Stage::InFlight { .. });
+        if !self
+            .calls
+            .record(call)
+            .is_some_and(|record| in_flight(&record.stage))
+        {
+            return;
+        }
+        let Stage::InFlight { tool, since_ms, .. } = self.calls.take(call) else {
+            return;
+        };
+        let ms = self.clock.host_ms().saturating_sub(since_ms);
+        let judged = judge(reply, &tool, &self.spec.limits);
+        self.settle(call, &judged, ms);
+        self.tell(call, judged.outcome);
+    }
+
+    /// Records what became of a call that left.
+    pub(super) fn settle(&mut self, call: CallId, judged: &Judged, ms: u64) {
+        if let Some(record) = self.calls.record(call) {
+            record.outcome = Some(judged.reported);
+            record.code = judged.code;
+            record.ms = ms;
+        }
+        let payload = payload(&judged.outcome);
+        let payload_bytes = payload.len();
+        let short = payload_bytes <= self.spec.limits.journal_payload_bytes_max as usize;
+        let settled = Settled {
+            call,
+            outcome: judged.reported,
+            code: judged.code,
+            why: judged.why.clone(),
+            payload_digest: Digest::of(payload.as_bytes()),
+            payload_bytes: payload_bytes as u64,
+            payload: short.then(|| payload.into_owned()),
+            ms,
+        };
+        self.append(Body::Settled(Box::new(settled)), false);
+    }
+}
+
+/// What the promise settled with, as text: the value itself, or the failure's fields.
+fn payload(outcome: &Outcome) -> std::borrow::Cow<'_, str> {
+    match outcome {
+        Outcome::Value(text) => String::from_utf8_lossy(text),
+        Outcome::Failure(failure) => failure_json(failure).to_string().into(),
+    }
+}
+
+fn failure_json(failure: &Failure) -> Value {
+    json!({
+        "code": failure.code,
+        "content": as_text(&failure.content),
+        "message": failure.message,
+        "retryable": failure.retryable,
+        "structured_content": as_text(&failure.structured_content),
+        "tool": failure.tool,
+    })
+}
+
+/// JSON text inside JSON stays text, so that a replay hands on the same bytes.
+fn as_text(json: &[u8]) -> Option<String> {
+    (!json.is_empty()).then(|| String::from_utf8_lossy(json).into_owned())
+}

@@ -1,0 +1,126 @@
+//! What the guest says, and when it goes on.
+
+use sandbox_protocol::{Resume, Step, StepState};
+
+use crate::effect::{GuestStop, GuestUsage};
+use crate::journal::{Body, Resumed};
+use crate::limits::Limit;
+
+use super::ending::Ending;
+use super::{Guest, Run};
+
+impl Run {
+    /// A step that nobody waits for is ignored.
+    pub(super) fn stepped(&mut self, step: Step, usage: GuestUsage) {
+        if self.guest != Guest::Computing {
+            return;
+        }
+        self.usage = usage;
+        self.guest = Guest::Waiting { wake_at_ms: None };
+        let shown = self.console.take(step.console, step.console_dropped_bytes);
+        self.out.show(shown);
+        if self.console.is_flooded() {
+            self.end(Ending::Limit(Limit::Output));
+        }
+        for call in step.calls {
+            if self.ending.is_some() {
+                break;
+            }
+            self.called(call);
+        }
+        match step.state {
+            StepState::Waiting { wake_at_ms } => self.guest = Guest::Waiting { wake_at_ms },
+            StepState::Done { value } => {
+                let ending = Ending::of_value(value, &self.spec.limits);
+                self.end(ending);
+            }
+            StepState::Failed(error) => self.end(Ending::Threw(Box::new(error))),
+            StepState::Deadlocked => self.end(Ending::Deadlock),
+            StepState::StackExhausted => self.end(Ending::Limit(Limit::Stack)),
+            StepState::OutputFlood => self.end(Ending::Limit(Limit::Output)),
+        }
+    }
+
+    pub(super) fn guest_stopped(&mut self, stop: GuestStop, usage: GuestUsage) {
+        if self.guest != Guest::Computing {
+            return;
+        }
+        self.usage = usage;
+        self.guest = Guest::Gone;
+        match stop {
+            GuestStop::Limit(limit) => self.end(Ending::Limit(limit)),
+            GuestStop::EngineFault { why, console } => {
+                let shown = self.console.take(console, 0);
+                self.out.show(shown);
+                self.end(Ending::EngineFault { why });
+            }
+            GuestStop::Interrupted => {
+                self.end(Ending::Cancelled {
+                    why: "the guest was interrupted".into(),
+                });
+            }
+        }
+    }
+
+    pub(super) fn check_time(&mut self) {
+        if self.clock.is_over() {
+            return self.end(Ending::Limit(Limit::Time));
+        }
+        self.expire_asks();
+    }
+
+    /// The guest goes on when there is something to tell it: outcomes, or that
+    /// its timer is due. Before the first call a timer is always due.
+    pub(super) fn resume_guest(&mut self) {
+        let Guest::Waiting { wake_at_ms } = self.guest else {
+            return;
+        };
+        if self.ending.is_some() {
+            return;
+        }
+        if !self.outcomes.is_empty() {
+            return self.resume(true);
+        }
+        match wake_at_ms {
+            Some(at_ms) if at_ms <= self.clock.run_ms() => self.resume(true),
+            Some(at_ms) if self.calls.is_empty() => {
+                self.clock.jump_to(at_ms);
+                if self.clock.is_over() {
+                    self.end(Ending::Limit(Limit::Time));
+                } else {
+                    self.resume(false);
+                }
+            }
+            Some(_) => {}
+            None if self.calls.is_any_open() => {}
+            None => self.end(Ending::Deadlock),
+        }
+    }
+
+    fn resume(&mut self, recorded: bool) {
+        let (calls, outcomes) = std::mem::take(&mut self.outcomes).into_iter().unzip();
+        let now_ms = self.clock.run_ms();
+        if recorded {
+            self.append(Body::Resumed(Resumed { now_ms, calls }), false);
+        }
+        self.out.resume(Resume { now_ms, outcomes });
+        self.guest = Guest::Computing;
+    }
+
+    /// When nothing else happens, what happens next?
+    pub(super) fn set_alarm(&mut self) {
+        let Guest::Waiting { wake_at_ms } = self.guest else {
+            return self.clock.wait_for_human(false);
+        };
+        self.clock.wait_for_human(self.calls.is_only_asking());
+        let deadline = (!self.clock.is_waiting_for_human()).then(|| self.clock.deadline_at_ms());
+        let timer = wake_at_ms.map(|at_ms| self.clock.to_host_ms(at_ms));
+        let earliest = [deadline, timer, self.asks_expire_at_ms()]
+            .into_iter()
+            .flatten()
+            .min();
+        if let Some(at_ms) = earliest.and_then(|at_ms| self.clock.new_alarm(at_ms)) {
+            self.out.wake_at(at_ms);
+        }
+    }
+}
