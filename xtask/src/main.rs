@@ -18,7 +18,7 @@ usage: cargo xtask COMMAND
   bench peers [--quick] [ROW…]   measure ours beside quickjs-emscripten and isolated-vm
   bless [CARGO TEST ARGUMENT…]   rewrite the golden files from what the tests produce
   tidy                           check the text of the project
-  ci                             formatting, tidy, lints, all tests
+  ci                             the whole check, as `.ci/run` has it
 
 rows: cold warm calls concurrent filter waiting";
 
