@@ -27,10 +27,14 @@ pub(crate) fn tool(id: &str) -> Tool {
     }
 }
 
-/// The tools in the order given, servers in the order of their first tool.
 pub(crate) fn catalog(ids: &[&str]) -> Catalog {
+    catalog_of(ids.iter().map(|id| tool(id)).collect())
+}
+
+/// The tools in the order given, servers in the order of their first tool.
+pub(crate) fn catalog_of(tools: Vec<Tool>) -> Catalog {
     let mut servers: Vec<Server> = Vec::new();
-    for tool in ids.iter().map(|id| tool(id)) {
+    for tool in tools {
         match servers
             .iter_mut()
             .find(|server| server.name == tool.id.server)

@@ -73,13 +73,14 @@ impl Run {
             self.guest = Guest::Gone;
         }
         let report = self.report(ending);
-        if unwritable {
+        self.life = if unwritable {
             self.out.drop_appends();
+            Life::FinishedUnwritten
         } else {
             self.append(Body::Ended(Box::new(ended(&report))), self.wrote);
-        }
+            Life::Finished
+        };
         self.out.finish(report);
-        self.life = Life::Finished;
     }
 
     /// Gives a call that is still open its outcome.

@@ -1,0 +1,170 @@
+//! Questions: put beside other calls, answered, covered by a grant, expired.
+
+use std::num::NonZeroU32;
+
+use super::*;
+
+fn uses(uses_max: u32) -> Answer {
+    Answer::AllowTool {
+        uses_max: NonZeroU32::new(uses_max).unwrap(),
+    }
+}
+
+#[test]
+fn a_question_waits_beside_calls_that_go_on() {
+    let mut world = World::start(&["allow *", "ask fs.write"], Limits::default());
+    let left = world.hear(0, waits(&[(0, 1), (1, 0)]));
+    assert_eq!(
+        left,
+        ["append asked 1", "append allowed 2", "ask 1", "call 2"]
+    );
+    world.hear(5, replies(2, "2"));
+    let heard = world.hear(6, answers(1, Answer::AllowOnce));
+    assert_eq!(
+        heard,
+        [
+            "append answered 1 AllowOnce",
+            "append allowed 1 sync",
+            "call 1"
+        ]
+    );
+    assert_eq!(world.hear(7, answers(1, Answer::Refuse)), [""; 0]);
+}
+
+#[test]
+fn a_refusal_and_a_missing_answer_reject_with_codes_of_their_own() {
+    let mut world = World::start(&["ask *"], Limits::default());
+    world.hear(0, waits(&[(0, 0), (1, 0)]));
+    let heard = world.hear_all(
+        1,
+        vec![answers(2, Answer::Refuse), answers(1, Answer::Unanswered)],
+    );
+    let expected = [
+        "append answered 2 Refuse",
+        "append denied 2",
+        "append answered 1 Unanswered",
+        "append denied 1",
+        "append resumed",
+        "resume @1 1!refused 0!unanswered",
+    ];
+    assert_eq!(heard, expected);
+    world.hear(2, throws("refused", Some(1)));
+    assert_eq!(world.outcomes(), ["refused unanswered", "refused refused"]);
+    let decisions: Vec<_> = world
+        .report()
+        .calls
+        .iter()
+        .map(|call| call.decision)
+        .collect();
+    assert_eq!(decisions, [crate::report::ReportedDecision::Ask; 2]);
+}
+
+#[test]
+fn of_fifty_parallel_calls_a_grant_for_twenty_lets_exactly_twenty_leave() {
+    let limits = Limits {
+        calls_in_flight_max: 100,
+        ..Limits::default()
+    };
+    let mut world = World::start(&["ask *"], limits);
+    let calls: Vec<_> = (0..50).map(|ticket| (ticket, 1)).collect();
+    world.hear(0, waits(&calls));
+    let heard = world.hear(1, answers(1, uses(20)));
+    let count = |word: &str| {
+        heard
+            .iter()
+            .filter(|effect| effect.starts_with(word))
+            .count()
+    };
+    assert_eq!(
+        (count("call"), count("withdraw"), count("append allowed")),
+        (20, 19, 20)
+    );
+    assert!(heard.contains(&"call 20".into()) && !heard.contains(&"call 21".into()));
+    let more = world.hear(2, answers(30, uses(1)));
+    assert_eq!(
+        more,
+        [
+            "append answered 30 AllowTool",
+            "append allowed 30 sync",
+            "call 30"
+        ]
+    );
+}
+
+#[test]
+fn a_grant_covers_no_other_tool_and_later_calls_of_its_own() {
+    let mut world = World::start(&["ask *"], Limits::default());
+    world.hear(0, waits(&[(0, 1), (1, 2)]));
+    let heard = world.hear(1, answers(1, uses(2)));
+    assert!(!heard.contains(&"withdraw 2".into()), "{heard:?}");
+    world.hear(2, replies(1, "1"));
+    let again = world.hear(3, waits(&[(2, 1), (3, 1)]));
+    assert_eq!(
+        again,
+        ["append asked 4", "append allowed 3 sync", "ask 4", "call 3"]
+    );
+}
+
+#[test]
+fn a_question_expires_and_an_answer_to_another_gives_it_its_time_again() {
+    let limits = Limits {
+        ask_wall_ms_max: 100,
+        ..Limits::default()
+    };
+    let mut world = World::start(&["ask *"], limits);
+    assert!(
+        world
+            .hear_raw(0, vec![waits(&[(0, 0), (1, 0)])])
+            .contains(&"wake @100".into())
+    );
+    let heard = world.hear_raw(60, vec![answers(1, Answer::Refuse)]);
+    assert!(heard.last().unwrap().starts_with("resume"), "{heard:?}");
+    assert!(
+        world
+            .hear_raw(61, vec![waits(&[])])
+            .contains(&"wake @160".into())
+    );
+    assert_eq!(world.hear(159, Event::Woke), [""; 0]);
+    let expected = [
+        "withdraw 2",
+        "append answered 2 Unanswered",
+        "append denied 2",
+        "append resumed",
+        "resume @160 1!unanswered",
+    ];
+    assert_eq!(world.hear(160, Event::Woke), expected);
+}
+
+#[test]
+fn a_question_that_is_open_at_the_end_is_withdrawn_and_one_of_the_last_step_never_put() {
+    let mut world = World::start(&["ask *", "allow fs.zzz"], Limits::default());
+    world.hear(0, waits(&[(0, 0)]));
+    world.hear(1, answers(1, Answer::Refuse));
+    world.hear(2, waits(&[(1, 0)]));
+    let last = vec![open_call(2, 0, "{}")];
+    world.hear(3, answers(2, Answer::Refuse));
+    let ended = world.hear(4, step(last, StepState::Done { value: Vec::new() }));
+    assert_eq!(
+        ended,
+        ["stop", "append unsent 3", "append ended", "finish done -"]
+    );
+    assert_eq!(world.outcomes()[2], "not-sent -");
+
+    let mut world = World::start(&["ask *"], Limits::default());
+    world.hear(0, waits(&[(0, 0)]));
+    let ended = world.hear(
+        1,
+        Event::Cancelled {
+            why: "ctrl-c".into(),
+        },
+    );
+    let expected = [
+        "withdraw 1",
+        "stop",
+        "append answered 1 Withdrawn",
+        "append unsent 1",
+        "append ended",
+        "finish cancelled cancelled",
+    ];
+    assert_eq!(ended, expected);
+}

@@ -1,0 +1,249 @@
+//! Endings: each exactly once, recorded, and with the right words.
+
+use super::*;
+use crate::code::Code;
+use crate::effect::GuestStop;
+use crate::limits::Limit;
+
+fn check(event: Event, expected: &str) -> World {
+    let mut world = World::open();
+    let heard = world.hear(1, event);
+    let last: Vec<_> = heard
+        .iter()
+        .rev()
+        .take(2)
+        .rev()
+        .map(String::as_str)
+        .collect();
+    assert_eq!(last, ["append ended", expected], "{heard:?}");
+    assert_eq!(
+        world.hear(2, Event::Cancelled { why: String::new() }),
+        [""; 0]
+    );
+    world
+}
+
+fn stopped(stop: GuestStop) -> Event {
+    Event::GuestStopped {
+        stop,
+        usage: GuestUsage::default(),
+    }
+}
+
+#[test]
+fn each_way_to_end_has_its_status_and_code() {
+    check(returns("1"), "finish done -");
+    check(returns(""), "finish done -");
+    check(returns("{nonsense"), "finish failed engine-fault");
+    check(throws("", None), "finish failed script-error");
+    check(
+        step(Vec::new(), StepState::Deadlocked),
+        "finish failed deadlock",
+    );
+    check(waits(&[]), "finish failed deadlock");
+    check(
+        step(Vec::new(), StepState::StackExhausted),
+        "finish stopped limit-stack",
+    );
+    check(
+        step(Vec::new(), StepState::OutputFlood),
+        "finish stopped limit-output",
+    );
+    check(
+        stopped(GuestStop::Limit(Limit::Cpu)),
+        "finish stopped limit-cpu",
+    );
+    check(
+        stopped(GuestStop::Limit(Limit::Memory)),
+        "finish stopped limit-memory",
+    );
+    check(
+        stopped(GuestStop::Interrupted),
+        "finish cancelled cancelled",
+    );
+    check(
+        Event::Cancelled {
+            why: "ctrl-c".into(),
+        },
+        "finish cancelled cancelled",
+    );
+}
+
+#[test]
+fn a_script_or_an_input_beyond_its_limit_never_reaches_the_guest() {
+    let small = Limits {
+        script_bytes_max: 3,
+        ..Limits::default()
+    };
+    let (_, effects) = Run::start(spec(&[], small), T0);
+    let effects: Vec<_> = effects.iter().map(describe).collect();
+    assert_eq!(
+        effects,
+        [
+            "append run-started",
+            "append ended",
+            "finish stopped limit-source"
+        ]
+    );
+    let small = RunSpec {
+        input: b"[1,2,3]".to_vec(),
+        ..spec(
+            &[],
+            Limits {
+                input_bytes_max: 3,
+                ..Limits::default()
+            },
+        )
+    };
+    let (run, effects) = Run::start(small, T0);
+    assert_eq!(
+        describe(effects.last().unwrap()),
+        "finish stopped limit-payload"
+    );
+    assert!(run.is_finished());
+}
+
+#[test]
+fn what_was_printed_before_a_trap_is_delivered_with_it() {
+    let console = vec![ConsoleLine {
+        level: ConsoleLevel::Warn,
+        text: "almost".into(),
+    }];
+    let fault = GuestStop::EngineFault {
+        why: "unreachable".into(),
+        console,
+    };
+    let world = check(stopped(fault), "finish failed engine-fault");
+    assert_eq!(world.report().console[0].text, "almost");
+    assert_eq!(world.report().console[0].level, "warn");
+}
+
+#[test]
+fn a_script_cannot_make_up_the_code_of_a_tool_error() {
+    let ended = |code: &str, ticket: Option<u32>| {
+        let mut world = World::start(&["deny fs.delete", "allow *"], Limits::default());
+        world.hear(0, waits(&[(0, 2), (1, 0)]));
+        world.hear(1, throws(code, ticket));
+        world.report().error.clone().unwrap()
+    };
+    let denied = ended("denied", Some(0));
+    assert_eq!(
+        (denied.code, denied.line, denied.column),
+        (Code::Denied, Some(2), Some(5))
+    );
+    for (code, ticket) in [
+        ("denied", None),
+        ("refused", Some(0)),
+        ("denied", Some(1)),
+        ("denied", Some(9)),
+    ] {
+        assert_eq!(
+            ended(code, ticket).code,
+            Code::ScriptError,
+            "{code} {ticket:?}"
+        );
+    }
+}
+
+#[test]
+fn console_output_is_shown_kept_to_its_limit_and_stopped_when_it_floods() {
+    let limits = Limits {
+        console_bytes_max: 20,
+        console_flood_bytes_max: 60,
+        ..Limits::default()
+    };
+    let mut world = World::start(&[], limits);
+    let wake = StepState::Waiting {
+        wake_at_ms: Some(T0 + 1),
+    };
+    assert_eq!(
+        world.hear(0, prints("hello", wake.clone())),
+        ["show hello", "resume @1"]
+    );
+    let heard = world.hear(1, prints(&"x".repeat(30), wake.clone()));
+    assert_eq!(heard[0], "show console output beyond 20 bytes is dropped");
+    let ended = world.hear(2, prints(&"y".repeat(30), wake));
+    assert_eq!(ended.last().unwrap(), "finish stopped limit-output");
+    let report = world.report();
+    let texts: Vec<_> = report
+        .console
+        .iter()
+        .map(|line| line.text.as_str())
+        .collect();
+    assert_eq!(
+        texts,
+        ["hello", "62 more bytes of console output were dropped"]
+    );
+    assert_eq!(
+        (report.console_dropped_bytes, report.usage.output_bytes),
+        (62, 68)
+    );
+}
+
+#[test]
+fn a_call_whose_entry_cannot_be_written_did_not_leave() {
+    let mut world = World::open();
+    world.hear(0, waits(&[(0, 0)]));
+    world.hear(1, replies(1, "1"));
+    world.hear(2, waits(&[(1, 1)]));
+    let ended = world.hear_all(3, vec![returns("1"), append_fails()]);
+    assert_eq!(ended, ["stop", "finish stopped journal-unwritable"]);
+    assert_eq!(
+        world.outcomes(),
+        ["returned -", "not-sent journal-unwritable"]
+    );
+    assert_eq!(world.hear(4, append_fails()), [""; 0]);
+}
+
+#[test]
+fn a_call_of_an_earlier_turn_is_unknown_when_the_journal_fails() {
+    let mut world = World::open();
+    world.hear(0, waits(&[(0, 1), (1, 0)]));
+    world.hear(1, replies(2, "1"));
+    let ended = world.hear(2, append_fails());
+    assert_eq!(
+        ended,
+        ["cancel 1", "stop", "finish stopped journal-unwritable"]
+    );
+    assert_eq!(world.outcomes(), ["unknown outcome-unknown", "returned -"]);
+}
+
+#[test]
+fn an_end_that_cannot_be_written_is_reported_as_such() {
+    let mut world = World::open();
+    world.hear(0, waits(&[(0, 1)]));
+    world.hear(1, lost(1));
+    assert_eq!(world.hear(2, returns("1")).last().unwrap(), "finish done -");
+    assert_eq!(
+        world.hear(2, append_fails()),
+        ["finish stopped journal-unwritable"]
+    );
+    assert_eq!(world.hear(2, append_fails()), [""; 0]);
+    assert_eq!(world.outcomes(), ["unknown outcome-unknown"]);
+}
+
+#[test]
+fn fsync_follows_its_mode() {
+    let synced = |fsync: Fsync| {
+        let spec = RunSpec {
+            fsync,
+            ..spec(&["allow *"], Limits::default())
+        };
+        let (mut run, mut effects) = Run::start(spec, T0);
+        effects.extend(run.handle(T0, waits(&[(0, 0), (1, 1)])));
+        effects.extend(run.handle(T0, replies(1, "1")));
+        effects.extend(run.handle(T0, returns("")));
+        let sync = |effect: &Effect| matches!(effect, Effect::Append { sync: true, .. });
+        effects
+            .iter()
+            .filter(|effect| sync(effect))
+            .map(describe)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(synced(Fsync::Always).len(), 7);
+    assert_eq!(
+        synced(Fsync::Writes),
+        ["append allowed 2 sync", "append ended sync"]
+    );
+    assert_eq!(synced(Fsync::Never), [""; 0]);
+}

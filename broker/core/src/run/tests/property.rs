@@ -1,0 +1,285 @@
+//! Whatever happens, in whatever order: what must hold of every run.
+
+use std::collections::{HashMap, HashSet};
+use std::num::NonZeroU32;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::journal::{Chain, Redact, read};
+use crate::report::ReportedOutcome;
+
+/// What happens next, with the numbers picked among those that could matter.
+#[derive(Debug, Clone)]
+enum Move {
+    Calls {
+        tools: Vec<u16>,
+        end: u8,
+        wake_after_ms: Option<u16>,
+    },
+    Reply {
+        call: u32,
+        lost: bool,
+    },
+    Answer {
+        call: u32,
+        answer: u8,
+    },
+    Wait {
+        ms: u16,
+    },
+    FailAppend,
+    Cancel,
+    Trap,
+}
+
+fn moves() -> impl Strategy<Value = Vec<Move>> {
+    let calls = (
+        prop::collection::vec(0_u16..4, 0..5),
+        0_u8..12,
+        prop::option::of(0_u16..300),
+    );
+    let one = prop_oneof![
+        8 => calls.prop_map(|(tools, end, wake_after_ms)| Move::Calls { tools, end, wake_after_ms }),
+        8 => (0_u32..20, any::<bool>()).prop_map(|(call, lost)| Move::Reply { call, lost }),
+        6 => (0_u32..20, 0_u8..5).prop_map(|(call, answer)| Move::Answer { call, answer }),
+        3 => (0_u16..200).prop_map(|ms| Move::Wait { ms }),
+        1 => Just(Move::FailAppend),
+        1 => Just(Move::Cancel),
+        1 => Just(Move::Trap),
+    ];
+    prop::collection::vec(one, 1..40)
+}
+
+/// A shell that performs effects in order and notes what it saw.
+struct Shell {
+    run: Run,
+    now_ms: u64,
+    next_ticket: u32,
+    lines: String,
+    chain: Chain,
+    /// The next append, and all that follows it in its batch, fail.
+    fail_next: bool,
+    allowed: HashSet<CallId>,
+    sent: HashSet<CallId>,
+    in_flight: HashSet<CallId>,
+    grant_uses: HashMap<u32, (u32, u32)>,
+    asked: HashSet<CallId>,
+    finish: Option<Report>,
+}
+
+const IN_FLIGHT_MAX: u32 = 3;
+
+impl Shell {
+    fn start() -> Self {
+        let limits = Limits {
+            calls_in_flight_max: IN_FLIGHT_MAX,
+            calls_max: 30,
+            run_wall_ms_max: 2_000,
+            ask_wall_ms_max: 500,
+            ..Limits::default()
+        };
+        let (run, effects) = Run::start(
+            spec(&["allow fs.read", "ask fs.write", "deny fs.delete"], limits),
+            T0,
+        );
+        let mut shell = Self {
+            run,
+            now_ms: T0,
+            next_ticket: 0,
+            lines: String::new(),
+            chain: Chain::new(Redact::nothing()),
+            fail_next: false,
+            allowed: HashSet::new(),
+            sent: HashSet::new(),
+            in_flight: HashSet::new(),
+            grant_uses: HashMap::new(),
+            asked: HashSet::new(),
+            finish: None,
+        };
+        shell.perform(effects);
+        shell
+    }
+
+    fn make(&mut self, what: Move) -> Vec<Event> {
+        match what {
+            Move::Calls {
+                tools,
+                end,
+                wake_after_ms,
+            } => {
+                let calls = tools.into_iter().map(|tool| self.open_call(tool)).collect();
+                let state = match end {
+                    0 => StepState::Done {
+                        value: b"1".to_vec(),
+                    },
+                    1 => StepState::Deadlocked,
+                    _ => StepState::Waiting {
+                        wake_at_ms: wake_after_ms.map(|ms| self.now_ms + u64::from(ms)),
+                    },
+                };
+                vec![step(calls, state)]
+            }
+            Move::Reply { call, lost: true } => vec![lost(call)],
+            Move::Reply { call, lost: false } => vec![replies(call, "1"), replies(call + 1, "2")],
+            Move::Answer { call, answer } => vec![answers(
+                call,
+                match answer {
+                    0 => Answer::Refuse,
+                    1 => Answer::Unanswered,
+                    2 => Answer::AllowOnce,
+                    uses => Answer::AllowTool {
+                        uses_max: NonZeroU32::new(uses.into()).unwrap(),
+                    },
+                },
+            )],
+            Move::Wait { ms } => {
+                self.now_ms += u64::from(ms);
+                vec![Event::Woke]
+            }
+            Move::FailAppend => {
+                self.fail_next = true;
+                Vec::new()
+            }
+            Move::Cancel => vec![Event::Cancelled { why: "test".into() }],
+            Move::Trap => vec![Event::GuestStopped {
+                stop: crate::effect::GuestStop::EngineFault {
+                    why: "trap".into(),
+                    console: Vec::new(),
+                },
+                usage: GuestUsage::default(),
+            }],
+        }
+    }
+
+    /// The last tool's place is one that does not exist in about every tenth step.
+    fn open_call(&mut self, tool: u16) -> OpenCall {
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        let args = if ticket % 7 == 6 {
+            r#"{"bad":1}"#
+        } else {
+            "{}"
+        };
+        open_call(ticket, tool.min(2), args)
+    }
+
+    fn hear(&mut self, events: Vec<Event>) {
+        for event in &events {
+            if let Event::Replied { call, .. } = event {
+                self.in_flight.remove(call);
+            }
+        }
+        let effects = self.run.handle_all(self.now_ms, events);
+        self.perform(effects);
+    }
+
+    fn perform(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            assert!(self.finish.is_none(), "{effect:?} after the end");
+            match effect {
+                Effect::Append { .. } if self.fail_next => {
+                    self.fail_next = false;
+                    return self.hear(vec![append_fails()]);
+                }
+                Effect::Append { entry, .. } => {
+                    self.note(&entry.body);
+                    self.lines += &self.chain.seal(&entry).unwrap();
+                }
+                Effect::Call(call) => {
+                    assert!(self.allowed.contains(&call.id()), "left without an entry");
+                    assert!(self.sent.insert(call.id()), "left twice");
+                    self.in_flight.insert(call.id());
+                    assert!(self.in_flight.len() <= IN_FLIGHT_MAX as usize);
+                }
+                Effect::CancelCall(call) => {
+                    assert!(self.in_flight.remove(&call), "cancelled and not in flight");
+                }
+                Effect::Ask(question) => {
+                    assert!(self.asked.insert(question.call), "asked twice");
+                }
+                Effect::Finish(report) => self.finish = Some(*report),
+                _ => {}
+            }
+        }
+    }
+
+    fn note(&mut self, body: &Body) {
+        let Body::Decided(decided) = body else { return };
+        if decided.decision == Verdict::Allow {
+            self.allowed.insert(decided.call);
+        }
+        if let Some(used) = decided.grant {
+            let (uses, uses_max) = self
+                .grant_uses
+                .entry(used.id.0)
+                .or_insert((0, used.uses_max));
+            *uses += 1;
+            assert!(*uses <= *uses_max, "a grant was used too often");
+        }
+    }
+
+    fn end(&mut self) {
+        self.hear(vec![Event::Cancelled {
+            why: "the test is over".into(),
+        }]);
+        let report = self.finish.as_ref().expect("every run ends");
+        let ids: Vec<_> = report.calls.iter().map(|call| call.id).collect();
+        assert_eq!(
+            ids,
+            (1..=u32::try_from(ids.len()).unwrap()).collect::<Vec<_>>()
+        );
+        for call in &report.calls {
+            let left = self.sent.contains(&CallId(call.id));
+            let may_have_happened = matches!(
+                call.outcome,
+                ReportedOutcome::Returned | ReportedOutcome::Failed | ReportedOutcome::Unknown
+            );
+            assert_eq!(left, may_have_happened, "{call:?}");
+        }
+        self.check_journal(report);
+    }
+
+    fn check_journal(&self, report: &Report) {
+        let verified = read(self.lines.as_bytes()).expect("the chain holds");
+        if report.code == Some(crate::code::Code::JournalUnwritable) {
+            return;
+        }
+        assert!(verified.in_doubt.is_empty());
+        let ended = verified.ended().expect("the end is recorded");
+        assert_eq!((ended.status, ended.code), (report.status, report.code));
+        let recorded: HashSet<_> = verified
+            .lines
+            .iter()
+            .filter_map(|line| match &line.body {
+                Body::Decided(decided) => Some(decided.call.0),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(
+            recorded.len(),
+            report.calls.len(),
+            "each attempt is in the journal"
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_order_of_events_breaks_what_must_hold_of_every_run(moves in moves()) {
+        let mut shell = Shell::start();
+        for what in moves {
+            if shell.finish.is_some() {
+                break;
+            }
+            let events = shell.make(what);
+            shell.hear(events);
+        }
+        if shell.finish.is_none() {
+            shell.end();
+        } else if let Some(report) = shell.finish.clone() {
+            shell.check_journal(&report);
+            prop_assert!(shell.run.is_finished());
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Deadlines, sleeps that cost nothing, and sleeps that are waited out.
+
+use super::*;
+
+#[test]
+fn a_sleep_before_the_first_call_costs_nothing() {
+    let mut world = World::open();
+    assert_eq!(
+        world.hear_raw(3, vec![sleeps_until(5_000)]),
+        ["resume @5000"]
+    );
+    let heard = world.hear_raw(4, vec![waits(&[(0, 0)])]);
+    // 4,997 ms were jumped over and count.
+    assert_eq!(heard, ["append allowed 1", "call 1", "wake @25003"]);
+    assert_eq!(world.run.deadline_at_ms(), T0 + 25_003);
+}
+
+#[test]
+fn a_sleep_after_a_call_is_waited_out() {
+    let mut world = World::open();
+    world.hear(0, waits(&[(0, 0)]));
+    world.hear(1, replies(1, "1"));
+    assert_eq!(world.hear_raw(2, vec![sleeps_until(500)]), ["wake @500"]);
+    assert_eq!(world.hear_raw(499, vec![Event::Woke]), [""; 0]);
+    assert_eq!(
+        world.hear_raw(500, vec![Event::Woke]),
+        ["append resumed", "resume @500"]
+    );
+}
+
+#[test]
+fn polling_with_sleeps_ends_at_the_deadline_of_the_runs_own_clock() {
+    let mut world = World::start(
+        &[],
+        Limits {
+            run_wall_ms_max: 50,
+            ..Limits::default()
+        },
+    );
+    for i in 1..50 {
+        assert_eq!(world.hear(0, sleeps_until(i)), [format!("resume @{i}")]);
+    }
+    assert_eq!(
+        world.hear(0, sleeps_until(50)).last().unwrap(),
+        "finish stopped limit-time"
+    );
+    assert_eq!(world.report().usage.wall_ms, 0);
+}
+
+#[test]
+fn the_deadline_stops_a_run_that_waits() {
+    let mut world = World::start(
+        &["allow *"],
+        Limits {
+            run_wall_ms_max: 100,
+            ..Limits::default()
+        },
+    );
+    world.hear(0, waits(&[(0, 0)]));
+    assert_eq!(world.hear(99, Event::Woke), [""; 0]);
+    let ended = world.hear(100, Event::Woke);
+    let expected = [
+        "cancel 1",
+        "stop",
+        "append settled 1",
+        "append ended",
+        "finish stopped limit-time",
+    ];
+    assert_eq!(ended, expected);
+    assert!(
+        world
+            .report()
+            .error
+            .as_ref()
+            .unwrap()
+            .message
+            .contains("100 ms")
+    );
+}
+
+#[test]
+fn a_value_that_arrives_at_the_deadline_counts() {
+    let mut world = World::start(
+        &["allow *"],
+        Limits {
+            run_wall_ms_max: 100,
+            ..Limits::default()
+        },
+    );
+    assert_eq!(
+        world.hear(100, returns("1")).last().unwrap(),
+        "finish done -"
+    );
+}
+
+#[test]
+fn time_in_which_only_a_human_is_waited_for_does_not_count() {
+    let limits = Limits {
+        run_wall_ms_max: 100,
+        ask_wall_ms_max: 10_000,
+        ..Limits::default()
+    };
+    let mut world = World::start(&["ask fs.write", "allow fs.read"], limits);
+    world.hear(10, waits(&[(0, 1)]));
+    let heard = world.hear(5_000, answers(1, Answer::AllowOnce));
+    assert_eq!(heard.last().unwrap(), "call 1");
+    assert_eq!(world.run.deadline_at_ms(), T0 + 100 + 4_990);
+    assert_eq!(
+        world.hear(5_090, Event::Woke).last().unwrap(),
+        "finish stopped limit-time"
+    );
+}
+
+#[test]
+fn a_call_in_flight_beside_a_question_keeps_the_deadline_running() {
+    let limits = Limits {
+        run_wall_ms_max: 100,
+        ..Limits::default()
+    };
+    let mut world = World::start(&["ask fs.write", "allow fs.read"], limits);
+    world.hear(0, waits(&[(0, 1), (1, 0)]));
+    assert_eq!(
+        world.hear(100, Event::Woke).last().unwrap(),
+        "finish stopped limit-time"
+    );
+}
