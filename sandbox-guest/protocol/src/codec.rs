@@ -175,6 +175,7 @@ pub fn encode_step(step: &Step) -> Decoded<Vec<u8>> {
         StepState::Deadlocked => w.u8(4),
         StepState::StackExhausted => w.u8(5),
         StepState::OutputFlood => w.u8(6),
+        StepState::ValueTooLarge => w.u8(7),
     }
     w.finish()
 }
@@ -206,6 +207,7 @@ pub fn decode_step(frame: &[u8]) -> Decoded<Step> {
             4 => StepState::Deadlocked,
             5 => StepState::StackExhausted,
             6 => StepState::OutputFlood,
+            7 => StepState::ValueTooLarge,
             tag => return Err(CodecError::UnknownTag { what: "state", tag }),
         },
     };

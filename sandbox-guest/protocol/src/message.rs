@@ -91,6 +91,8 @@ pub enum StepState {
     StackExhausted,
     /// More console output than `console_flood_bytes_max`.
     OutputFlood,
+    /// The script returned a value of more than `value_bytes_max`.
+    ValueTooLarge,
 }
 
 /// Goes on: what became of some of the open calls, and what time it is.

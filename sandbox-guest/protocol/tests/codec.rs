@@ -112,6 +112,7 @@ fn state() -> impl Strategy<Value = StepState> {
         Just(StepState::Deadlocked),
         Just(StepState::StackExhausted),
         Just(StepState::OutputFlood),
+        Just(StepState::ValueTooLarge),
     ]
 }
 

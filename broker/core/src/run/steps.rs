@@ -38,6 +38,7 @@ impl Run {
             StepState::Deadlocked => self.end(Ending::Deadlock),
             StepState::StackExhausted => self.end(Ending::Limit(Limit::Stack)),
             StepState::OutputFlood => self.end(Ending::Limit(Limit::Output)),
+            StepState::ValueTooLarge => self.end(Ending::Limit(Limit::Payload)),
         }
     }
 
