@@ -1,1 +1,3 @@
+//! The shell around the core: everything that touches the world.
 
+pub mod upstream;

@@ -1,0 +1,76 @@
+//! One server that we have agreed with: what a request to it looks like.
+
+use std::time::Duration;
+
+use super::caps::Caps;
+use super::era::Era;
+use super::handshake::{Agreed, MODERN_META};
+use super::jsonrpc::{Answer, quoted};
+use super::link::{Link, LinkError, Outgoing};
+use super::raw;
+
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) link: Link,
+    pub(crate) agreed: Agreed,
+    pub(crate) caps: Caps,
+}
+
+impl Connection {
+    pub(crate) async fn list_page(
+        &self,
+        cursor: Option<&str>,
+        within: Duration,
+    ) -> Result<Answer, LinkError> {
+        let members = cursor.map(|cursor| format!(r#""cursor":{}"#, quoted(cursor)));
+        let outgoing = Outgoing {
+            method: "tools/list",
+            params: self.params(members.unwrap_or_default()),
+            cancellable: true,
+            ..Outgoing::default()
+        };
+        self.ask(&outgoing, within).await
+    }
+
+    /// `arguments` is the canonical JSON text of an object, and is sent byte for byte.
+    pub(crate) async fn call(
+        &self,
+        tool: &str,
+        arguments: &str,
+        headers: Vec<(String, String)>,
+        within: Duration,
+    ) -> Result<Answer, LinkError> {
+        let members = format!(r#""name":{},"arguments":{arguments}"#, quoted(tool));
+        let outgoing = Outgoing {
+            method: "tools/call",
+            params: self.params(members),
+            name: Some(tool.to_owned()),
+            headers,
+            cancellable: true,
+        };
+        self.ask(&outgoing, within).await
+    }
+
+    async fn ask(&self, outgoing: &Outgoing, within: Duration) -> Result<Answer, LinkError> {
+        let answer = self.link.request(outgoing, within).await?;
+        match &answer {
+            Answer::Result(result)
+                if raw::depth(result.get().as_bytes()) > self.caps.json_depth_max =>
+            {
+                Ok(Answer::Unreadable(format!(
+                    "it is nested deeper than {} levels",
+                    self.caps.json_depth_max
+                )))
+            }
+            _ => Ok(answer),
+        }
+    }
+
+    fn params(&self, members: String) -> String {
+        match self.agreed.era {
+            Era::Legacy => format!("{{{members}}}"),
+            Era::Modern if members.is_empty() => format!("{{{MODERN_META}}}"),
+            Era::Modern => format!("{{{members},{MODERN_META}}}"),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! What a `tools/call` answer says, taken apart without decoding the payloads:
+//! numbers keep their digits, unknown content keeps its members.
+
+use airlock_core::outcome::{LostCause, Reply};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::jsonrpc::{Answer, quoted};
+use super::link::LinkError;
+use super::raw::without_meta;
+
+#[derive(Deserialize)]
+struct ToolResult<'a> {
+    #[serde(borrow, rename = "resultType")]
+    result_type: Option<&'a RawValue>,
+    #[serde(borrow, rename = "isError")]
+    is_error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(
+        borrow,
+        default,
+        rename = "structuredContent",
+        deserialize_with = "even_null"
+    )]
+    structured_content: Option<&'a RawValue>,
+}
+
+/// `null` is a value that a tool may return.
+fn even_null<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+pub(crate) fn reply(answer: Result<Answer, LinkError>, result_bytes_max: usize) -> Reply {
+    match answer {
+        Ok(Answer::Result(result)) if result.get().len() > result_bytes_max => {
+            failure(LinkError::too_large(result_bytes_max))
+        }
+        Ok(Answer::Result(result)) => result_reply(result.get()),
+        Ok(Answer::Error(error)) => Reply::Refused {
+            code: error.code,
+            message: error.message,
+        },
+        Ok(Answer::Unreadable(why)) => unreadable(&why),
+        Err(error) => failure(error),
+    }
+}
+
+fn failure(error: LinkError) -> Reply {
+    match error {
+        LinkError::NotSent { why } => Reply::NotSent { why },
+        LinkError::SessionGone => Reply::NotSent {
+            why: "the server ends every session at once".to_owned(),
+        },
+        // A gateway that fails may have passed the call on; a refusal has not.
+        LinkError::Status { status: 500.., why } => Reply::Lost {
+            why,
+            cause: LostCause::Disconnected,
+        },
+        LinkError::Status { why, .. } => Reply::NotSent { why },
+        LinkError::Lost { why, cause } => Reply::Lost { why, cause },
+    }
+}
+
+fn unreadable(why: &str) -> Reply {
+    Reply::Lost {
+        why: format!("the answer cannot be read: {why}"),
+        cause: LostCause::Unreadable,
+    }
+}
+
+fn result_reply(text: &str) -> Reply {
+    let result: ToolResult<'_> = match serde_json::from_str(text) {
+        Ok(result) => result,
+        Err(error) => return unreadable(&error.to_string()),
+    };
+    match result.result_type.map(RawValue::get) {
+        None | Some("\"complete\"") => {}
+        Some("\"input_required\"") => {
+            let why = "the server asked for input in the middle of the call".to_owned();
+            return Reply::Lost {
+                why,
+                cause: LostCause::InputRequired,
+            };
+        }
+        Some(_) => return unreadable("its `resultType` is not one that is spoken here"),
+    }
+    let is_error = match result.is_error.map(RawValue::get) {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return unreadable("its `isError` is neither true nor false"),
+    };
+    let Some(content) = content_array(result.content) else {
+        return unreadable("its `content` is not an array");
+    };
+    let structured_content = result
+        .structured_content
+        .map(|value| value.get().as_bytes().to_vec());
+    Reply::Result {
+        is_error,
+        content,
+        structured_content,
+    }
+}
+
+/// The blocks as they are, without `_meta`. A server that sends one block, or a
+/// bare text, where an array belongs is understood.
+fn content_array(content: Option<&RawValue>) -> Option<Vec<u8>> {
+    let Some(content) = content else {
+        return Some(b"[]".to_vec());
+    };
+    let text = without_meta(content.get());
+    match text.as_bytes().first() {
+        Some(b'[') => Some(text.into_owned().into_bytes()),
+        Some(b'{') => Some(format!("[{text}]").into_bytes()),
+        Some(b'"') => {
+            let said: String = serde_json::from_str(&text).ok()?;
+            Some(format!(r#"[{{"type":"text","text":{}}}]"#, quoted(&said)).into_bytes())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(result: &str) -> String {
+        let raw = RawValue::from_string(result.to_owned()).unwrap();
+        match reply(Ok(Answer::Result(raw)), 1_000) {
+            Reply::Result {
+                is_error,
+                content,
+                structured_content,
+            } => format!(
+                "{}{} {}",
+                if is_error { "error " } else { "" },
+                String::from_utf8(content).unwrap(),
+                structured_content
+                    .map_or("-".to_owned(), |bytes| String::from_utf8(bytes).unwrap())
+            ),
+            Reply::Lost { cause, .. } => format!("lost {cause:?}"),
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_result_keeps_everything_but_meta() {
+        for (result, expected) in [
+            (
+                r#"{"content":[{"type":"text","text":"a"}]}"#,
+                r#"[{"type":"text","text":"a"}] -"#,
+            ),
+            (
+                r#"{"resultType":"complete","content":[],"isError":true,"_meta":{"x":1}}"#,
+                "error [] -",
+            ),
+            (r#"{"content":[],"structuredContent":null}"#, "[] null"),
+            (
+                r#"{"structuredContent":[18446744073709551616.50,{"b":1,"a":2}]}"#,
+                r#"[] [18446744073709551616.50,{"b":1,"a":2}]"#,
+            ),
+            (
+                r#"{"content":[{"type":"hologram","n":99999999999999999999,"_meta":{"a":1}}]}"#,
+                r#"[{"type":"hologram","n":99999999999999999999}] -"#,
+            ),
+            (
+                r#"{"content":[{"type":"resource","resource":{"uri":"u","_meta":{}}}]}"#,
+                r#"[{"type":"resource","resource":{"uri":"u"}}] -"#,
+            ),
+            (
+                r#"{"content":[],"structuredContent":{"_meta":"is data here"}}"#,
+                r#"[] {"_meta":"is data here"}"#,
+            ),
+            (
+                r#"{"content":{"type":"text","text":"one"}}"#,
+                r#"[{"type":"text","text":"one"}] -"#,
+            ),
+            (
+                r#"{"content":"b\"are"}"#,
+                r#"[{"type":"text","text":"b\"are"}] -"#,
+            ),
+            (r#"{"content":null}"#, "[] -"),
+        ] {
+            assert_eq!(read(result), expected, "{result}");
+        }
+    }
+
+    #[test]
+    fn a_result_that_means_nothing_sure_is_lost() {
+        for (result, expected) in [
+            (
+                r#"{"resultType":"input_required","inputRequests":{}}"#,
+                "lost InputRequired",
+            ),
+            (r#"{"resultType":"task"}"#, "lost Unreadable"),
+            (r#"{"isError":"yes"}"#, "lost Unreadable"),
+            (r#"{"content":7}"#, "lost Unreadable"),
+            (r#"{"isError":true,"isError":false}"#, "lost Unreadable"),
+            ("[]", "lost Unreadable"),
+            ("\"done\"", "lost Unreadable"),
+        ] {
+            assert_eq!(read(result), expected, "{result}");
+        }
+        assert_eq!(
+            read(&format!(r#"{{"content":"{}"}}"#, "x".repeat(1_000))),
+            "lost TooLarge"
+        );
+    }
+
+    #[test]
+    fn an_http_refusal_is_not_sent_and_a_gateway_failure_is_unknown() {
+        let status = |status| {
+            reply(
+                Err(LinkError::Status {
+                    status,
+                    why: String::new(),
+                }),
+                0,
+            )
+        };
+        assert!(matches!(status(401), Reply::NotSent { .. }));
+        assert!(matches!(status(429), Reply::NotSent { .. }));
+        assert!(matches!(
+            status(502),
+            Reply::Lost {
+                cause: LostCause::Disconnected,
+                ..
+            }
+        ));
+    }
+}

@@ -1,0 +1,123 @@
+//! What a server says beside its answers, kept in small: the end of its
+//! stderr, a few stray lines, and counts of the rest.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+const STDERR_BYTES_KEPT: usize = 32 * 1024;
+const STRAY_LINES_KEPT: usize = 8;
+const STRAY_LINE_BYTES_KEPT: usize = 240;
+
+/// Collected by a connection, read by whoever wants to know why. It outlives reconnects.
+#[derive(Debug, Default)]
+pub(crate) struct Diagnostics {
+    stderr: Mutex<VecDeque<u8>>,
+    stray: Mutex<Vec<String>>,
+    stray_total: AtomicU64,
+    notifications_total: AtomicU64,
+    unmatched_total: AtomicU64,
+    connects_total: AtomicU64,
+    list_changed: AtomicBool,
+}
+
+/// A copy for showing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Report {
+    /// The end of what the server wrote to its stderr.
+    pub stderr: String,
+    /// The first lines on its stdout that were not JSON-RPC.
+    pub stray_lines: Vec<String>,
+    pub stray_total: u64,
+    pub notifications_total: u64,
+    /// Answers that nobody waited for: late, or to an id that we never sent.
+    pub unmatched_total: u64,
+    pub connects_total: u64,
+    /// The server said that its list of tools is no longer the one that was read.
+    pub list_changed: bool,
+}
+
+impl Diagnostics {
+    pub(crate) fn stderr(&self, bytes: &[u8]) {
+        let mut kept = lock(&self.stderr);
+        kept.extend(bytes);
+        let surplus = kept.len().saturating_sub(STDERR_BYTES_KEPT);
+        kept.drain(..surplus);
+    }
+
+    pub(crate) fn stray(&self, line: &[u8]) {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return;
+        }
+        self.stray_total.fetch_add(1, Ordering::Relaxed);
+        let mut kept = lock(&self.stray);
+        if kept.len() < STRAY_LINES_KEPT {
+            let head = line.get(..STRAY_LINE_BYTES_KEPT).unwrap_or(line);
+            kept.push(String::from_utf8_lossy(head).into_owned());
+        }
+    }
+
+    pub(crate) fn notification(&self, method: &str) {
+        self.notifications_total.fetch_add(1, Ordering::Relaxed);
+        if method == "notifications/tools/list_changed" {
+            self.list_changed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn unmatched(&self) {
+        self.unmatched_total.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn connected(&self) {
+        self.connects_total.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The last line of stderr that says something, cut short.
+    pub(crate) fn last_words(&self) -> Option<String> {
+        const WORDS_CHARS: usize = 200;
+        let stderr: Vec<u8> = lock(&self.stderr).iter().copied().collect();
+        let text = String::from_utf8_lossy(&stderr);
+        let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
+        Some(line.trim().chars().take(WORDS_CHARS).collect())
+    }
+
+    pub(crate) fn report(&self) -> Report {
+        let stderr: Vec<u8> = lock(&self.stderr).iter().copied().collect();
+        Report {
+            stderr: String::from_utf8_lossy(&stderr).into_owned(),
+            stray_lines: lock(&self.stray).clone(),
+            stray_total: self.stray_total.load(Ordering::Relaxed),
+            notifications_total: self.notifications_total.load(Ordering::Relaxed),
+            unmatched_total: self.unmatched_total.load(Ordering::Relaxed),
+            connects_total: self.connects_total.load(Ordering::Relaxed),
+            list_changed: self.list_changed.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// Nothing that is done under these locks can leave a value half changed.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_end_of_stderr_and_the_first_stray_lines_are_kept() {
+        let diagnostics = Diagnostics::default();
+        for n in 0..20_000 {
+            diagnostics.stderr(format!("line {n}\n").as_bytes());
+            diagnostics.stray(format!("stray {n}").as_bytes());
+        }
+        let report = diagnostics.report();
+        assert_eq!(report.stderr.len(), STDERR_BYTES_KEPT);
+        assert!(report.stderr.ends_with("line 19999\n"));
+        assert_eq!(
+            (report.stray_lines.len(), report.stray_total),
+            (STRAY_LINES_KEPT, 20_000)
+        );
+        assert_eq!(diagnostics.last_words().as_deref(), Some("line 19999"));
+    }
+}

@@ -1,0 +1,70 @@
+//! Why a server cannot be used, and what to do about it.
+
+use std::time::Duration;
+
+/// The texts carry no credential, no argument of the command, and no query of the address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    #[error("`{command}` cannot be started: {why}")]
+    Start { command: String, why: String },
+    #[error("{url} cannot be reached: {why}")]
+    Unreachable { url: String, why: String },
+    #[error("{url} refused the credentials (HTTP status {status})")]
+    Unauthorized { url: String, status: u16 },
+    #[error("the setting `{setting}` cannot be used: {why}")]
+    Setting { setting: String, why: String },
+    #[error("it did not finish connecting within {} ms{}", .within.as_millis(), words(.last_words))]
+    TimedOut {
+        within: Duration,
+        last_words: Option<String>,
+    },
+    #[error("it ended while connecting ({how}){}", words(.last_words))]
+    Ended {
+        how: String,
+        last_words: Option<String>,
+    },
+    #[error("it speaks the revision {theirs}, which is not spoken here")]
+    Version { theirs: String },
+    #[error("it does not answer as an MCP server does: {why}")]
+    NotMcp { why: String },
+    #[error("its list of tools cannot be read: {why}")]
+    List { why: String },
+    #[error("it could not be reached the last {failures} times: {last}")]
+    GivenUp { failures: u32, last: String },
+}
+
+fn words(last_words: &Option<String>) -> String {
+    last_words
+        .as_ref()
+        .map(|words| format!("; the last line on its stderr: {words}"))
+        .unwrap_or_default()
+}
+
+impl ConnectError {
+    /// What the person can try.
+    #[must_use]
+    pub fn next(&self) -> &'static str {
+        match self {
+            Self::Start { .. } => {
+                "check the spelling of the command and that it is on PATH; only PATH, HOME and the configured variables are passed on"
+            }
+            Self::Unreachable { .. } => "check the address, and that the server is running",
+            Self::Unauthorized { .. } => "check the configured headers; a token may have expired",
+            Self::Setting { .. } => "correct the setting",
+            Self::TimedOut { .. } => {
+                "start the server once by hand to see what it waits for, or raise its connect timeout"
+            }
+            Self::Ended { .. } => {
+                "start the command once by hand with only PATH, HOME and the configured variables set"
+            }
+            Self::Version { .. } => {
+                "use a version of the server that speaks 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26 or 2024-11-05"
+            }
+            Self::NotMcp { .. } => {
+                "check that the command or address is an MCP server on stdio or streamable HTTP"
+            }
+            Self::List { .. } => "ask the server's author, or leave the server out",
+            Self::GivenUp { .. } => "see to the server; the next attempt is made after a while",
+        }
+    }
+}

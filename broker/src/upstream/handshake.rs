@@ -1,0 +1,304 @@
+//! Agreeing with a server on an era and a revision.
+//!
+//! The newer era is probed first; on any refusal, on silence, and on the death
+//! of a server that cannot stand the question, the older handshake follows.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::era::{Era, EraChoice, LEGACY_VERSIONS, MODERN_VERSION};
+use super::error::ConnectError;
+use super::jsonrpc::{Answer, RpcError};
+use super::link::{Link, LinkError, Outgoing};
+use super::spec::Timeouts;
+use airlock_core::outcome::LostCause;
+
+/// `_meta` of every request in the newer era, without its braces' surroundings.
+pub(crate) const MODERN_META: &str = concat!(
+    r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
+    r#""io.modelcontextprotocol/clientInfo":{"name":"airlock","version":""#,
+    env!("CARGO_PKG_VERSION"),
+    r#""},"io.modelcontextprotocol/clientCapabilities":{}}"#
+);
+
+const INITIALIZE_PARAMS: &str = concat!(
+    r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"airlock","version":""#,
+    env!("CARGO_PKG_VERSION"),
+    r#""}}"#
+);
+
+/// Makes a new link to the server: starts the child, or takes note of the address.
+pub(crate) type Dial = dyn Fn() -> Result<Link, ConnectError> + Send + Sync;
+
+/// What the server said of itself.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Agreed {
+    pub(crate) era: Era,
+    pub(crate) version: String,
+    pub(crate) server_info: Option<Map<String, Value>>,
+    pub(crate) instructions: Option<String>,
+}
+
+/// Why one way of beginning did not work.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// There is no link to begin on.
+    Dial(ConnectError),
+    /// The server answered: not like this.
+    Error(RpcError),
+    Unreadable(String),
+    Version(String),
+    Link(LinkError),
+}
+
+impl Refusal {
+    fn is_silence(&self) -> bool {
+        matches!(
+            self,
+            Self::Link(LinkError::Lost {
+                cause: LostCause::TimedOut,
+                ..
+            })
+        )
+    }
+
+    /// No other way of beginning can work either.
+    fn is_final(&self) -> bool {
+        match self {
+            Self::Dial(_) => true,
+            Self::Link(LinkError::Status { status, .. }) => matches!(status, 401 | 403 | 407),
+            _ => false,
+        }
+    }
+}
+
+pub(crate) async fn connect(
+    dial: &Dial,
+    choice: EraChoice,
+    remembered: Option<Era>,
+    timeouts: &Timeouts,
+) -> Result<(Link, Agreed), Refusal> {
+    let era = match choice {
+        EraChoice::Pinned(era) => return begin(dial()?, era, timeouts.connect).await,
+        EraChoice::Auto => remembered,
+    };
+    if let Some(era) = era {
+        match begin(dial()?, era, timeouts.connect).await {
+            Err(refusal) if !refusal.is_final() => {}
+            begun => return begun,
+        }
+    }
+    probe(dial, timeouts).await
+}
+
+async fn begin(link: Link, era: Era, within: Duration) -> Result<(Link, Agreed), Refusal> {
+    let agreed = match era {
+        Era::Modern => discover(&link, within).await?,
+        Era::Legacy => initialize(&link, within).await?,
+    };
+    Ok((link, agreed))
+}
+
+async fn probe(dial: &Dial, timeouts: &Timeouts) -> Result<(Link, Agreed), Refusal> {
+    let link = dial()?;
+    let refusal = match discover(&link, timeouts.probe).await {
+        Ok(agreed) => return Ok((link, agreed)),
+        Err(refusal) if refusal.is_final() => return Err(refusal),
+        Err(refusal) => refusal,
+    };
+    // Some servers of the older era end when the first message is not `initialize`.
+    let link = if link.is_closed() { dial()? } else { link };
+    match initialize(&link, timeouts.connect).await {
+        Ok(agreed) => Ok((link, agreed)),
+        // It was only slow to start, and speaks the newer era alone.
+        Err(Refusal::Error(_)) if refusal.is_silence() => {
+            begin(link, Era::Modern, timeouts.connect).await
+        }
+        Err(refusal) => Err(refusal),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Discovered {
+    supported_versions: Vec<String>,
+    #[serde(default)]
+    instructions: Option<Value>,
+    #[serde(default, rename = "_meta")]
+    meta: Option<Map<String, Value>>,
+    #[serde(default)]
+    server_info: Option<Value>,
+}
+
+async fn discover(link: &Link, within: Duration) -> Result<Agreed, Refusal> {
+    const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+    if let Link::Http(link) = link {
+        link.speak(Era::Modern, MODERN_VERSION);
+    }
+    let params = format!("{{{MODERN_META}}}");
+    let discovered: Discovered = ask(link, "server/discover", params, within).await?;
+    if !discovered
+        .supported_versions
+        .iter()
+        .any(|version| version == MODERN_VERSION)
+    {
+        return Err(Refusal::Version(discovered.supported_versions.join(", ")));
+    }
+    let info = discovered
+        .meta
+        .and_then(|mut meta| meta.remove(SERVER_INFO))
+        .or(discovered.server_info);
+    Ok(Agreed {
+        era: Era::Modern,
+        version: MODERN_VERSION.to_owned(),
+        server_info: info.and_then(into_object),
+        instructions: discovered.instructions.and_then(into_text),
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Initialized {
+    protocol_version: String,
+    #[serde(default)]
+    server_info: Option<Value>,
+    #[serde(default)]
+    instructions: Option<Value>,
+}
+
+async fn initialize(link: &Link, within: Duration) -> Result<Agreed, Refusal> {
+    if let Link::Http(link) = link {
+        link.speak(Era::Legacy, Era::Legacy.version());
+    }
+    let initialized: Initialized =
+        ask(link, "initialize", INITIALIZE_PARAMS.to_owned(), within).await?;
+    let version = initialized.protocol_version;
+    if !LEGACY_VERSIONS.contains(&version.as_str()) {
+        return Err(Refusal::Version(version));
+    }
+    if let Link::Http(link) = link {
+        link.speak(Era::Legacy, &version);
+    }
+    link.notify("notifications/initialized", "{}")
+        .await
+        .map_err(Refusal::Link)?;
+    Ok(Agreed {
+        era: Era::Legacy,
+        version,
+        server_info: initialized.server_info.and_then(into_object),
+        instructions: initialized.instructions.and_then(into_text),
+    })
+}
+
+async fn ask<T: serde::de::DeserializeOwned>(
+    link: &Link,
+    method: &'static str,
+    params: String,
+    within: Duration,
+) -> Result<T, Refusal> {
+    let outgoing = Outgoing {
+        method,
+        params,
+        ..Outgoing::default()
+    };
+    match link
+        .request(&outgoing, within)
+        .await
+        .map_err(Refusal::Link)?
+    {
+        Answer::Result(result) => serde_json::from_str(result.get()).map_err(|error| {
+            Refusal::Unreadable(format!("its answer to {method} cannot be read: {error}"))
+        }),
+        Answer::Error(error) => Err(Refusal::Error(error)),
+        Answer::Unreadable(why) => Err(Refusal::Unreadable(why)),
+    }
+}
+
+fn into_object(value: Value) -> Option<Map<String, Value>> {
+    match value {
+        Value::Object(members) => Some(members),
+        _ => None,
+    }
+}
+
+fn into_text(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+impl From<ConnectError> for Refusal {
+    fn from(error: ConnectError) -> Self {
+        Self::Dial(error)
+    }
+}
+
+impl Refusal {
+    /// For the person. `place` is the address, when there is one.
+    pub(crate) fn explained(
+        self,
+        place: Option<&str>,
+        within: Duration,
+        last_words: Option<String>,
+    ) -> ConnectError {
+        match (self, place) {
+            (Self::Dial(error), _) => error,
+            (Self::Error(error), _) => ConnectError::NotMcp {
+                why: format!(
+                    "it answers with the error {}: {}",
+                    error.code,
+                    shortened(&error.message)
+                ),
+            },
+            (Self::Unreadable(why), _) => ConnectError::NotMcp { why },
+            (Self::Version(theirs), _) => ConnectError::Version {
+                theirs: shortened(&theirs).into_owned(),
+            },
+            (
+                Self::Link(LinkError::Status {
+                    status: status @ (401 | 403 | 407),
+                    ..
+                }),
+                Some(url),
+            ) => ConnectError::Unauthorized {
+                url: url.to_owned(),
+                status,
+            },
+            (Self::Link(LinkError::Status { why, .. }), _) => ConnectError::NotMcp { why },
+            (
+                Self::Link(LinkError::Lost {
+                    cause: LostCause::TimedOut,
+                    ..
+                }),
+                _,
+            ) => ConnectError::TimedOut { within, last_words },
+            (
+                Self::Link(LinkError::Lost {
+                    cause: LostCause::Unreadable | LostCause::TooLarge,
+                    why,
+                }),
+                _,
+            ) => ConnectError::NotMcp { why },
+            (Self::Link(error), Some(url)) => ConnectError::Unreachable {
+                url: url.to_owned(),
+                why: error.why(),
+            },
+            (Self::Link(error), None) => ConnectError::Ended {
+                how: error.why(),
+                last_words,
+            },
+        }
+    }
+}
+
+fn shortened(text: &str) -> Cow<'_, str> {
+    const CHARS: usize = 300;
+    match text.char_indices().nth(CHARS) {
+        Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),
+        None => Cow::Borrowed(text),
+    }
+}

@@ -1,0 +1,245 @@
+//! `x-mcp-header`: arguments that a tool wants repeated in HTTP headers.
+//!
+//! Only properties that are reached through `properties` alone can be marked,
+//! only strings, integers and booleans; a tool that marks anything else must
+//! not be used over HTTP.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+const MARK: &str = "x-mcp-header";
+
+/// One argument that is repeated, and the header it goes into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mirrored {
+    path: Vec<String>,
+    header: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BadMark {
+    #[error("`{0}` is not a header name")]
+    Name(String),
+    #[error("two arguments want the header `{0}`")]
+    Twice(String),
+    #[error("the argument `{0}` is neither a string nor an integer nor a boolean")]
+    Type(String),
+    #[error("there is an `x-mcp-header` where no argument is reached through `properties` alone")]
+    Place,
+}
+
+/// The marked arguments of a tool, by its input schema.
+pub(crate) fn mirrored(schema: &Value) -> Result<Vec<Mirrored>, BadMark> {
+    let mut found = Vec::new();
+    collect(schema, &mut Vec::new(), &mut found)?;
+    if found.len() != marks(schema) {
+        return Err(BadMark::Place);
+    }
+    let mut seen = HashSet::new();
+    for mirrored in &found {
+        if !seen.insert(mirrored.header.to_ascii_lowercase()) {
+            return Err(BadMark::Twice(mirrored.header.clone()));
+        }
+    }
+    Ok(found)
+}
+
+fn collect(
+    schema: &Value,
+    path: &mut Vec<String>,
+    found: &mut Vec<Mirrored>,
+) -> Result<(), BadMark> {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return Ok(());
+    };
+    for (name, property) in properties {
+        path.push(name.clone());
+        if let Some(mark) = property.get(MARK) {
+            let header = mark.as_str().unwrap_or_default();
+            if header.is_empty() || !header.bytes().all(is_token) {
+                return Err(BadMark::Name(mark.to_string()));
+            }
+            if !is_plain(property) {
+                return Err(BadMark::Type(path.join(".")));
+            }
+            found.push(Mirrored {
+                path: path.clone(),
+                header: header.to_owned(),
+            });
+        }
+        collect(property, path, found)?;
+        path.pop();
+    }
+    Ok(())
+}
+
+fn is_plain(property: &Value) -> bool {
+    matches!(
+        property.get("type").and_then(Value::as_str),
+        Some("string" | "integer" | "boolean")
+    )
+}
+
+/// RFC 9110, `tchar`.
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// All marks, wherever they stand; a property that is merely called so is none.
+fn marks(schema: &Value) -> usize {
+    match schema {
+        Value::Array(items) => items.iter().map(marks).sum(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(key, value)| marks_in(key, value))
+            .sum(),
+        _ => 0,
+    }
+}
+
+fn marks_in(key: &str, value: &Value) -> usize {
+    match (key, value) {
+        (MARK, _) => 1,
+        ("properties" | "patternProperties" | "$defs" | "definitions", Value::Object(named)) => {
+            named.values().map(marks).sum()
+        }
+        ("default" | "examples" | "const" | "enum", _) => 0,
+        _ => marks(value),
+    }
+}
+
+/// The headers for one call. An argument that is absent or null has none.
+pub(crate) fn headers_for(
+    mirrored: &[Mirrored],
+    arguments: &Map<String, Value>,
+) -> Vec<(String, String)> {
+    mirrored
+        .iter()
+        .filter_map(|mirrored| {
+            let value = plain_text(find(&mirrored.path, arguments)?)?;
+            Some((format!("Mcp-Param-{}", mirrored.header), encoded(&value)))
+        })
+        .collect()
+}
+
+fn find<'a>(path: &[String], arguments: &'a Map<String, Value>) -> Option<&'a Value> {
+    let (first, rest) = path.split_first()?;
+    rest.iter()
+        .try_fold(arguments.get(first)?, |value, key| value.get(key))
+}
+
+fn plain_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+/// A header value: as it is where that is safe, else the base64 form of the specification.
+pub(crate) fn encoded(text: &str) -> String {
+    let safe = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    let bare = text.trim() == text && !(text.starts_with("=?base64?") && text.ends_with("?="));
+    if safe && bare {
+        return text.to_owned();
+    }
+    format!("=?base64?{}?=", base64(text.as_bytes()))
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let mut group = [0; 4];
+        for (place, byte) in group.iter_mut().skip(1).zip(chunk) {
+            *place = *byte;
+        }
+        let group = u32::from_be_bytes(group);
+        for place in 0..4 {
+            let sextet = (group >> (18 - 6 * place) & 63) as usize;
+            let letter = LETTERS
+                .get(sextet)
+                .copied()
+                .filter(|_| place <= chunk.len());
+            let _ = text.write_char(letter.map_or('=', char::from));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn marked_arguments_are_found_through_properties_and_repeated_as_text() {
+        let schema = json!({"type": "object", "properties": {
+            "region": {"type": "string", "x-mcp-header": "Region"},
+            "x-mcp-header": {"type": "string"},
+            "options": {"type": "object", "properties": {"limit": {"type": "integer", "x-mcp-header": "Limit"}}},
+            "dry": {"type": "boolean", "x-mcp-header": "Dry"},
+            "gone": {"type": "string", "x-mcp-header": "Gone"}
+        }});
+        let arguments =
+            json!({"region": "Zürich", "options": {"limit": 42}, "dry": false, "gone": null});
+        let headers = headers_for(&mirrored(&schema).unwrap(), arguments.as_object().unwrap());
+        assert_eq!(
+            headers,
+            [
+                (
+                    "Mcp-Param-Region".to_owned(),
+                    "=?base64?WsO8cmljaA==?=".to_owned()
+                ),
+                ("Mcp-Param-Limit".to_owned(), "42".to_owned()),
+                ("Mcp-Param-Dry".to_owned(), "false".to_owned()),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_mark_in_the_wrong_place_or_of_the_wrong_kind_is_refused() {
+        let one = |property: Value| mirrored(&json!({"properties": {"a": property}}));
+        assert_eq!(
+            one(json!({"type": "string", "x-mcp-header": "a b"})),
+            Err(BadMark::Name("\"a b\"".into()))
+        );
+        assert_eq!(
+            one(json!({"type": "string", "x-mcp-header": 1})),
+            Err(BadMark::Name("1".into()))
+        );
+        assert_eq!(
+            one(json!({"type": "number", "x-mcp-header": "A"})),
+            Err(BadMark::Type("a".into()))
+        );
+        assert_eq!(
+            one(json!({"type": "array", "items": {"type": "string", "x-mcp-header": "A"}})),
+            Err(BadMark::Place)
+        );
+        assert_eq!(
+            one(json!({"anyOf": [{"type": "string", "x-mcp-header": "A"}]})),
+            Err(BadMark::Place)
+        );
+        let twice = json!({"properties": {
+            "a": {"type": "string", "x-mcp-header": "Same"},
+            "b": {"type": "string", "x-mcp-header": "same"}
+        }});
+        assert_eq!(mirrored(&twice), Err(BadMark::Twice("same".into())));
+    }
+
+    #[test]
+    fn a_value_that_could_break_a_header_is_sent_as_base64() {
+        for (text, expected) in [
+            ("us-west1", "us-west1"),
+            ("a b", "a b"),
+            ("", ""),
+            (" a", "=?base64?IGE=?="),
+            ("a\r\nX: y", "=?base64?YQ0KWDogeQ==?="),
+            ("=?base64?YQ==?=", "=?base64?PT9iYXNlNjQ/WVE9PT89?="),
+        ] {
+            assert_eq!(encoded(text), expected);
+        }
+    }
+}

@@ -1,0 +1,481 @@
+//! Streamable HTTP: each message is a POST, the answer JSON or a stream of events.
+//!
+//! Redirects are not followed, since configured headers would go with them, and
+//! no proxy is taken from the environment.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Once};
+use std::time::Duration;
+
+use airlock_core::outcome::LostCause;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+
+use super::diagnostics::{Diagnostics, lock};
+use super::era::Era;
+use super::error::ConnectError;
+use super::headers::encoded;
+use super::jsonrpc::{self, Answer, Incoming};
+use super::link::{LinkError, Outgoing};
+use super::secret::Secret;
+use super::spec::ServerUrl;
+use super::sse::SseReader;
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+/// A message that nobody waits for the answer of.
+const ASIDE: Duration = Duration::from_secs(5);
+const ASIDE_MAX: usize = 32;
+
+/// Cheap to clone; all clones are the same link.
+#[derive(Debug, Clone)]
+pub(crate) struct HttpLink(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    client: Client,
+    url: ServerUrl,
+    headers: HeaderMap,
+    spoken: Mutex<Spoken>,
+    closed: AtomicBool,
+    next_id: AtomicU64,
+    diagnostics: Arc<Diagnostics>,
+    message_bytes_max: usize,
+    /// Messages under way that nobody waits for.
+    aside: Arc<Semaphore>,
+    runtime: Handle,
+}
+
+/// What the handshake agreed on; it goes into the headers of every message.
+#[derive(Debug, Clone, Default)]
+struct Spoken {
+    era: Option<Era>,
+    version: Option<HeaderValue>,
+    session: Option<HeaderValue>,
+}
+
+impl HttpLink {
+    pub(crate) fn new(
+        url: &ServerUrl,
+        headers: &[(String, Secret)],
+        connect_timeout: Duration,
+        message_bytes_max: usize,
+        diagnostics: Arc<Diagnostics>,
+    ) -> Result<Self, ConnectError> {
+        Ok(Self(Arc::new(Inner {
+            client: client(url, connect_timeout)?,
+            url: url.clone(),
+            headers: header_map(headers)?,
+            spoken: Mutex::default(),
+            closed: AtomicBool::new(false),
+            next_id: AtomicU64::new(1),
+            diagnostics,
+            message_bytes_max,
+            aside: Arc::new(Semaphore::new(ASIDE_MAX)),
+            runtime: Handle::current(),
+        })))
+    }
+
+    /// What every following message says of itself.
+    pub(crate) fn speak(&self, era: Era, version: &str) {
+        let mut spoken = lock(&self.0.spoken);
+        spoken.era = Some(era);
+        spoken.version = HeaderValue::from_str(version).ok();
+    }
+
+    pub(crate) async fn request(
+        &self,
+        outgoing: &Outgoing,
+        within: Duration,
+    ) -> Result<Answer, LinkError> {
+        let id = self.0.next_id.fetch_add(1, Ordering::Relaxed);
+        let mut in_flight = InFlight {
+            link: self,
+            id,
+            cancellable: outgoing.cancellable,
+            over: false,
+        };
+        let answer = tokio::time::timeout(within, self.exchange(id, outgoing)).await;
+        in_flight.over = answer.is_ok();
+        answer.unwrap_or_else(|_| Err(LinkError::timed_out(within)))
+    }
+
+    pub(crate) async fn notify(&self, method: &str, params: &str) -> Result<(), LinkError> {
+        let body = jsonrpc::notification(method, params);
+        let response = self.post(body).headers(method_headers(method, None)).send();
+        match tokio::time::timeout(ASIDE, response).await {
+            Ok(Ok(response)) => self.accepted(&response),
+            Ok(Err(error)) => Err(send_error(&error)),
+            Err(_) => Err(LinkError::timed_out(ASIDE)),
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.closed.load(Ordering::Relaxed)
+    }
+
+    /// Ends the session, when there is one.
+    pub(crate) async fn close(&self) {
+        self.0.closed.store(true, Ordering::Relaxed);
+        let session = lock(&self.0.spoken).session.is_some();
+        if session {
+            let request = self.0.client.delete(self.0.url.url().clone());
+            // A server may refuse to end a session; there is nothing to be done then.
+            let _ = tokio::time::timeout(ASIDE, self.with_headers(request).send()).await;
+        }
+    }
+
+    async fn exchange(&self, id: u64, outgoing: &Outgoing) -> Result<Answer, LinkError> {
+        let body = jsonrpc::request(id, outgoing.method, &outgoing.params);
+        let mut headers = method_headers(outgoing.method, outgoing.name.as_deref());
+        for (name, value) in &outgoing.headers {
+            let header = (
+                HeaderName::from_bytes(name.as_bytes()),
+                HeaderValue::from_str(value),
+            );
+            let (Ok(name), Ok(value)) = header else {
+                return Err(LinkError::NotSent {
+                    why: format!("`{name}` cannot be a header"),
+                });
+            };
+            headers.insert(name, value);
+        }
+        let response = self
+            .post(body)
+            .headers(headers)
+            .send()
+            .await
+            .map_err(|error| send_error(&error))?;
+        if !response.status().is_success() {
+            return self.refused(response, id).await;
+        }
+        if let Some(session) = response
+            .headers()
+            .get(SESSION)
+            .filter(|_| outgoing.method == "initialize")
+        {
+            lock(&self.0.spoken).session = Some(session.clone());
+        }
+        self.read_answer(response, id).await
+    }
+
+    fn post(&self, body: Vec<u8>) -> RequestBuilder {
+        let request = self
+            .0
+            .client
+            .post(self.0.url.url().clone())
+            .header(CONTENT_TYPE, "application/json")
+            .body(body);
+        self.with_headers(request)
+    }
+
+    fn with_headers(&self, request: RequestBuilder) -> RequestBuilder {
+        let spoken = lock(&self.0.spoken).clone();
+        let mut headers = self.0.headers.clone();
+        headers.insert(
+            ACCEPT,
+            HeaderValue::from_static("application/json, text/event-stream"),
+        );
+        for (name, value) in [(VERSION, spoken.version), (SESSION, spoken.session)] {
+            if let Some(value) = value {
+                headers.insert(name, value);
+            }
+        }
+        request.headers(headers)
+    }
+
+    fn has_session(&self) -> bool {
+        lock(&self.0.spoken).session.is_some()
+    }
+
+    fn accepted(&self, response: &Response) -> Result<(), LinkError> {
+        match response.status() {
+            StatusCode::NOT_FOUND if self.has_session() => Err(LinkError::SessionGone),
+            status if status.is_success() => Ok(()),
+            status => Err(self.status_error(status, "")),
+        }
+    }
+
+    fn status_error(&self, status: StatusCode, detail: &str) -> LinkError {
+        let colon = if detail.is_empty() { "" } else { ": " };
+        LinkError::Status {
+            status: status.as_u16(),
+            why: format!(
+                "{} answered with HTTP status {status}{colon}{detail}",
+                self.0.url
+            ),
+        }
+    }
+
+    async fn refused(&self, response: Response, id: u64) -> Result<Answer, LinkError> {
+        const DETAIL_BYTES: usize = 64 * 1024;
+        let status = response.status();
+        if status == StatusCode::NOT_FOUND && self.has_session() {
+            return Err(LinkError::SessionGone);
+        }
+        if status.is_redirection() {
+            return Err(self.status_error(
+                status,
+                "redirects are not followed; configure the address it leads to",
+            ));
+        }
+        let body = read_body(response, DETAIL_BYTES).await.unwrap_or_default();
+        if let Incoming::Answer {
+            id: answered,
+            answer,
+        } = jsonrpc::parse(&body)
+            && answered == id
+        {
+            return Ok(answer);
+        }
+        match jsonrpc::parse_bare_error(&body) {
+            Some(error) => Ok(Answer::Error(error)),
+            None => Err(self.status_error(status, "")),
+        }
+    }
+
+    async fn read_answer(&self, response: Response, id: u64) -> Result<Answer, LinkError> {
+        let kind = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|kind| kind.to_str().ok())
+            .unwrap_or_default();
+        if kind.to_ascii_lowercase().starts_with("text/event-stream") {
+            return self.read_events(response, id).await;
+        }
+        let body = read_body(response, self.0.message_bytes_max).await?;
+        match self.hear(&body, id) {
+            Some(answer) => Ok(answer),
+            None => Err(LinkError::unreadable(
+                "the HTTP body is not the answer to this request",
+            )),
+        }
+    }
+
+    /// Reads until the answer comes. A stream that breaks before is taken up
+    /// again where the older era allows it: the server has named its events.
+    async fn read_events(&self, response: Response, id: u64) -> Result<Answer, LinkError> {
+        const RESUMES_MAX: usize = 8;
+        const RESUME_AFTER: Duration = Duration::from_millis(250);
+        let mut stream = response;
+        let mut last_id = None;
+        for _ in 0..=RESUMES_MAX {
+            let broken = match self.next_answer(stream, id, &mut last_id).await {
+                Ok(Some(answer)) => return Ok(answer),
+                Ok(None) => LinkError::disconnected("the stream ended before the answer"),
+                Err(error) => error,
+            };
+            let may_resume = matches!(
+                broken,
+                LinkError::Lost {
+                    cause: LostCause::Disconnected,
+                    ..
+                }
+            );
+            let Some(event) = last_id
+                .as_deref()
+                .filter(|_| may_resume && self.era() == Some(Era::Legacy))
+            else {
+                return Err(broken);
+            };
+            tokio::time::sleep(RESUME_AFTER).await;
+            stream = match self.resume(event).await {
+                Some(stream) => stream,
+                None => return Err(broken),
+            };
+        }
+        Err(LinkError::disconnected("the stream broke again and again"))
+    }
+
+    fn era(&self) -> Option<Era> {
+        lock(&self.0.spoken).era
+    }
+
+    async fn resume(&self, event: &str) -> Option<Response> {
+        let request = self.0.client.get(self.0.url.url().clone());
+        let event = HeaderValue::from_str(event).ok()?;
+        let response = self
+            .with_headers(request)
+            .header(LAST_EVENT, event)
+            .send()
+            .await
+            .ok()?;
+        response.status().is_success().then_some(response)
+    }
+
+    async fn next_answer(
+        &self,
+        mut response: Response,
+        id: u64,
+        last_id: &mut Option<String>,
+    ) -> Result<Option<Answer>, LinkError> {
+        let mut reader = SseReader::new(self.0.message_bytes_max);
+        loop {
+            let chunk = response
+                .chunk()
+                .await
+                .map_err(|error| LinkError::disconnected(plain(&error)))?;
+            let Some(chunk) = chunk else { return Ok(None) };
+            let events = reader
+                .push(&chunk)
+                .map_err(|_| LinkError::too_large(self.0.message_bytes_max))?;
+            if let Some(seen) = reader.last_id() {
+                *last_id = Some(seen.to_owned());
+            }
+            for event in events {
+                if let Some(answer) = self.hear(&event.data, id) {
+                    return Ok(Some(answer));
+                }
+            }
+        }
+    }
+
+    /// The answer to `id`, when this message is it; anything else is dealt with here.
+    fn hear(&self, message: &[u8], id: u64) -> Option<Answer> {
+        match jsonrpc::parse(message) {
+            Incoming::Answer {
+                id: answered,
+                answer,
+            } if answered == id => return Some(answer),
+            Incoming::Answer { .. } => self.0.diagnostics.unmatched(),
+            Incoming::Notification { method, .. } => self.0.diagnostics.notification(&method),
+            Incoming::Request { id, method, .. } => {
+                self.post_aside(jsonrpc::answer_request(&id, &method))
+            }
+            Incoming::Stray => {
+                if let Some(error) = jsonrpc::parse_bare_error(message) {
+                    return Some(Answer::Error(error));
+                }
+                self.0.diagnostics.stray(message);
+            }
+        }
+        None
+    }
+
+    /// Sends a message whose answer nobody waits for, from wherever we are. At
+    /// most a few at once: a server that asks in a flood is not answered.
+    fn post_aside(&self, body: Vec<u8>) {
+        let Ok(place) = self.0.aside.clone().try_acquire_owned() else {
+            return;
+        };
+        let link = self.clone();
+        self.0.runtime.spawn(async move {
+            let _ = tokio::time::timeout(ASIDE, link.post(body).send()).await;
+            drop(place);
+        });
+    }
+}
+
+/// A request that somebody waits for. In the newer era closing its stream,
+/// which dropping does, cancels it; in the older one the server is told.
+struct InFlight<'a> {
+    link: &'a HttpLink,
+    id: u64,
+    cancellable: bool,
+    over: bool,
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        if !self.over && self.cancellable && self.link.era() == Some(Era::Legacy) {
+            let params = format!(
+                r#"{{"requestId":{},"reason":"nobody waits for it any more"}}"#,
+                self.id
+            );
+            self.link
+                .post_aside(jsonrpc::notification("notifications/cancelled", &params));
+        }
+    }
+}
+
+fn client(url: &ServerUrl, connect_timeout: Duration) -> Result<Client, ConnectError> {
+    static PROVIDER: Once = Once::new();
+    PROVIDER.call_once(|| {
+        // An embedding application may have chosen a provider already; its choice stays.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+    let mut builder = Client::builder()
+        .connect_timeout(connect_timeout)
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .user_agent(concat!("airlock/", env!("CARGO_PKG_VERSION")));
+    if url.url().scheme() == "http" {
+        // No certificate is ever looked at: do without the machine's store of them.
+        builder = builder.tls_certs_only([]);
+    }
+    builder.build().map_err(|error| ConnectError::Unreachable {
+        url: url.to_string(),
+        why: plain(&error),
+    })
+}
+
+fn header_map(headers: &[(String, Secret)]) -> Result<HeaderMap, ConnectError> {
+    let mut map = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers {
+        let wrong = |why: &str| ConnectError::Setting {
+            setting: format!("header {name}"),
+            why: why.to_owned(),
+        };
+        let key = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| wrong("it is not a header name"))?;
+        if key.as_str().starts_with("mcp-") {
+            return Err(wrong("headers of the protocol are set by the protocol"));
+        }
+        let mut value = HeaderValue::from_str(value.expose())
+            .map_err(|_| wrong("its value has a character that no header can carry"))?;
+        value.set_sensitive(true);
+        map.append(key, value);
+    }
+    Ok(map)
+}
+
+fn method_headers(method: &str, name: Option<&str>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (header, value) in [(METHOD, Some(method)), (NAME, name)] {
+        if let Some(value) = value.and_then(|value| HeaderValue::from_str(&encoded(value)).ok()) {
+            headers.insert(header, value);
+        }
+    }
+    headers
+}
+
+async fn read_body(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, LinkError> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response
+        .chunk()
+        .await
+        .map_err(|error| LinkError::disconnected(plain(&error)))?
+    {
+        if body.len() + chunk.len() > bytes_max {
+            return Err(LinkError::too_large(bytes_max));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+fn send_error(error: &reqwest::Error) -> LinkError {
+    let why = plain(error);
+    if error.is_connect() || error.is_builder() {
+        return LinkError::NotSent { why };
+    }
+    LinkError::disconnected(why)
+}
+
+/// The innermost reason. The outer texts repeat the address with its query.
+fn plain(error: &reqwest::Error) -> String {
+    let mut inner: &dyn std::error::Error = error;
+    while let Some(source) = inner.source() {
+        inner = source;
+    }
+    if inner.is::<reqwest::Error>() {
+        "the request failed".to_owned()
+    } else {
+        inner.to_string()
+    }
+}

@@ -1,0 +1,333 @@
+//! JSON-RPC 2.0 as MCP uses it: reading a message without decoding its
+//! payload, and writing one around a payload that is sent as it is.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+pub(crate) const METHOD_NOT_FOUND: i64 = -32_601;
+
+/// One message of the other side.
+#[derive(Debug)]
+pub(crate) enum Incoming {
+    /// The answer to a request of ours.
+    Answer { id: u64, answer: Answer },
+    /// It asks; the id is sent back as it came.
+    Request {
+        id: Box<RawValue>,
+        method: String,
+        params: Option<Box<RawValue>>,
+    },
+    Notification {
+        method: String,
+        params: Option<Box<RawValue>>,
+    },
+    /// Not JSON, not UTF-8, or not JSON-RPC.
+    Stray,
+}
+
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Result(Box<RawValue>),
+    Error(RpcError),
+    /// Neither a result nor an error can be read from it.
+    Unreadable(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RpcError {
+    pub(crate) code: i64,
+    pub(crate) message: String,
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    jsonrpc: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct ErrorMember {
+    code: serde_json::Number,
+    #[serde(default)]
+    message: String,
+}
+
+/// Reads one message. Never fails: what cannot be read is [`Incoming::Stray`].
+pub(crate) fn parse(bytes: &[u8]) -> Incoming {
+    let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(bytes) else {
+        return Incoming::Stray;
+    };
+    if envelope.jsonrpc.as_deref() != Some("2.0") {
+        return Incoming::Stray;
+    }
+    match (envelope.method, envelope.id) {
+        (Some(method), Some(id)) => Incoming::Request {
+            id: id.to_owned(),
+            method: method.into_owned(),
+            params: envelope.params.map(ToOwned::to_owned),
+        },
+        (Some(method), None) => Incoming::Notification {
+            method: method.into_owned(),
+            params: envelope.params.map(ToOwned::to_owned),
+        },
+        (None, Some(id)) => match own_id(id.get()) {
+            Some(id) => Incoming::Answer {
+                id,
+                answer: answer(envelope.result, envelope.error),
+            },
+            None => Incoming::Stray,
+        },
+        (None, None) => Incoming::Stray,
+    }
+}
+
+/// Our ids are whole numbers; some servers send them back as strings.
+fn own_id(text: &str) -> Option<u64> {
+    let text = text.trim();
+    text.strip_prefix('"')
+        .and_then(|text| text.strip_suffix('"'))
+        .unwrap_or(text)
+        .parse()
+        .ok()
+}
+
+fn answer(result: Option<&RawValue>, error: Option<&RawValue>) -> Answer {
+    match (result, error) {
+        (_, Some(error)) => match read_error(error) {
+            Some(error) => Answer::Error(error),
+            None => Answer::Unreadable("its error is not a JSON-RPC error".to_owned()),
+        },
+        (Some(result), None) => Answer::Result(result.to_owned()),
+        (None, None) => Answer::Unreadable("it has neither a result nor an error".to_owned()),
+    }
+}
+
+fn read_error(error: &RawValue) -> Option<RpcError> {
+    let error: ErrorMember = serde_json::from_str(error.get()).ok()?;
+    let code = error.code.as_i64().unwrap_or_default();
+    Some(RpcError {
+        code,
+        message: error.message,
+    })
+}
+
+/// The error in a body that answers no particular request (`id` null or absent).
+pub(crate) fn parse_bare_error(bytes: &[u8]) -> Option<RpcError> {
+    let envelope = serde_json::from_slice::<Envelope<'_>>(bytes).ok()?;
+    envelope.error.and_then(read_error)
+}
+
+/// Which request of ours a message answers that is too long, or too broken, to
+/// be read: the id stands before the payload or behind it.
+pub(crate) fn answered_id(head: &[u8], tail: &[u8]) -> Option<u64> {
+    const KEY: &str = "\"id\":";
+    let head = String::from_utf8_lossy(head);
+    let before = ["\"result\"", "\"error\"", "\"method\""]
+        .iter()
+        .filter_map(|key| head.find(key))
+        .min()
+        .unwrap_or(head.len());
+    if let Some((_, after)) = head.get(..before).and_then(|head| head.split_once(KEY)) {
+        return leading_id(after);
+    }
+    let tail = String::from_utf8_lossy(tail);
+    let (_, after) = tail.rsplit_once(KEY)?;
+    // Behind the payload only the envelope's own members can follow.
+    let rest = after.trim_end();
+    let plain =
+        rest.ends_with('}') && !rest.contains(['{', '[', ']']) && rest.matches('}').count() == 1;
+    if plain { leading_id(after) } else { None }
+}
+
+fn leading_id(text: &str) -> Option<u64> {
+    let end = text.find([',', '}']).unwrap_or(text.len());
+    own_id(text.get(..end)?)
+}
+
+/// A request. `params` is JSON text of an object and is sent as it is.
+pub(crate) fn request(id: u64, method: &str, params: &str) -> Vec<u8> {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":{},"params":{params}}}"#,
+        quoted(method)
+    )
+    .into_bytes()
+}
+
+pub(crate) fn notification(method: &str, params: &str) -> Vec<u8> {
+    format!(
+        r#"{{"jsonrpc":"2.0","method":{},"params":{params}}}"#,
+        quoted(method)
+    )
+    .into_bytes()
+}
+
+pub(crate) fn result(id: &RawValue, result: &str) -> Vec<u8> {
+    format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id.get()).into_bytes()
+}
+
+pub(crate) fn error(id: &RawValue, code: i64, message: &str) -> Vec<u8> {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":{code},"message":{}}}}}"#,
+        id.get(),
+        quoted(message)
+    )
+    .into_bytes()
+}
+
+/// JSON text of a string.
+pub(crate) fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// What we say to a server that asks something of us: we offer nothing.
+pub(crate) fn answer_request(id: &RawValue, method: &str) -> Vec<u8> {
+    if method == "ping" {
+        result(id, "{}")
+    } else {
+        error(id, METHOD_NOT_FOUND, "this client offers no such method")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(text: &str) -> String {
+        match parse(text.as_bytes()) {
+            Incoming::Answer {
+                id,
+                answer: Answer::Result(raw),
+            } => format!("result {id} {}", raw.get()),
+            Incoming::Answer {
+                id,
+                answer: Answer::Error(error),
+            } => format!("error {id} {} {}", error.code, error.message),
+            Incoming::Answer {
+                id,
+                answer: Answer::Unreadable(_),
+            } => format!("unreadable {id}"),
+            Incoming::Request { id, method, .. } => format!("request {} {method}", id.get()),
+            Incoming::Notification { method, .. } => format!("notification {method}"),
+            Incoming::Stray => "stray".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_message_is_told_apart_by_its_members() {
+        for (text, expected) in [
+            (
+                r#"{"jsonrpc":"2.0","id":7,"result":{"n":18446744073709551616}}"#,
+                r#"result 7 {"n":18446744073709551616}"#,
+            ),
+            (r#"{"result":{},"jsonrpc":"2.0","id":"7"}"#, "result 7 {}"),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"no"}}"#,
+                "error 7 -32602 no",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"error":{"code":-1}}"#,
+                "error 7 -1 ",
+            ),
+            (r#"{"jsonrpc":"2.0","id":7,"error":"bad"}"#, "unreadable 7"),
+            (r#"{"jsonrpc":"2.0","id":7,"result":null}"#, "unreadable 7"),
+            (r#"{"jsonrpc":"2.0","id":7}"#, "unreadable 7"),
+            (
+                r#"{"jsonrpc":"2.0","id":"abc","method":"ping"}"#,
+                r#"request "abc" ping"#,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","method":"notifications/x"}"#,
+                "notification notifications/x",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":""}}"#,
+                "stray",
+            ),
+            (r#"{"jsonrpc":"2.0","id":1,"id":2,"result":{}}"#, "stray"),
+            (r#"{"level":"info","msg":"started"}"#, "stray"),
+            (r#"[1,2]"#, "stray"),
+            ("", "stray"),
+            ("Listening on port 3000", "stray"),
+        ] {
+            assert_eq!(kind(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn invalid_utf_8_and_endless_nesting_are_stray_or_left_undecoded() {
+        assert!(matches!(
+            parse(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"\xff\"}"),
+            Incoming::Stray
+        ));
+        let deep = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"result":{}{}}}"#,
+            "[".repeat(100_000),
+            "]".repeat(100_000)
+        );
+        assert!(matches!(
+            parse(deep.as_bytes()),
+            Incoming::Answer { id: 1, .. }
+        ));
+    }
+
+    #[test]
+    fn the_id_of_a_cut_message_is_found_before_or_behind_its_payload() {
+        for (head, tail, expected) in [
+            (
+                r#"{"jsonrpc":"2.0","id":12,"result":{"content":[{"id":99"#,
+                "",
+                Some(12),
+            ),
+            (
+                r#"{"result":{"id":3,"x":"#,
+                r#"xxx"}]},"jsonrpc":"2.0","id":12}"#,
+                Some(12),
+            ),
+            (
+                r#"{"result":{"x":"#,
+                r#"xxx"}]},"id":12,"jsonrpc":"2.0"}"#,
+                Some(12),
+            ),
+            (r#"{"result":{"x":"#, r#"{"id":5}]}}"#, None),
+            (r#"{"result":{"x":"#, "xxxx", None),
+        ] {
+            assert_eq!(
+                answered_id(head.as_bytes(), tail.as_bytes()),
+                expected,
+                "{head} … {tail}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_request_carries_its_params_byte_for_byte() {
+        let sent = request(3, "tools/call", r#"{"arguments":{"n":1e21}}"#);
+        assert_eq!(
+            sent,
+            br#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"arguments":{"n":1e21}}}"#
+        );
+    }
+
+    #[test]
+    fn a_server_that_pings_is_answered_and_one_that_wants_more_is_told_no() {
+        let id = RawValue::from_string("\"q\"".to_owned()).unwrap();
+        assert_eq!(
+            answer_request(&id, "ping"),
+            br#"{"jsonrpc":"2.0","id":"q","result":{}}"#
+        );
+        let told = String::from_utf8(answer_request(&id, "sampling/createMessage")).unwrap();
+        assert!(told.contains("-32601"), "{told}");
+    }
+}

@@ -1,0 +1,200 @@
+//! Reading a server's list of tools: page by page, tool by tool. One bad tool
+//! is reported and left out; the others stay.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::connection::Connection;
+use super::headers::{Mirrored, mirrored};
+use super::jsonrpc::{Answer, METHOD_NOT_FOUND};
+use super::link::{Link, LinkError};
+
+/// Something that was left out of a list, and why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ListProblem {
+    #[error("the tool `{tool}` is left out: {why}")]
+    Tool { tool: String, why: String },
+    #[error("tool number {at} of the list is left out: {why}")]
+    Nameless { at: usize, why: String },
+    #[error("the list is cut off after {tools} tools: {why}")]
+    Cut { tools: usize, why: String },
+}
+
+/// Why there is no list at all.
+#[derive(Debug)]
+pub(crate) enum NoList {
+    Link(LinkError),
+    Said(String),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    pub(crate) tools: Vec<Value>,
+    pub(crate) problems: Vec<ListProblem>,
+    /// The arguments that go into headers too, by tool.
+    pub(crate) mirrored: HashMap<String, Vec<Mirrored>>,
+    names: HashSet<String>,
+    seen: usize,
+    bytes: usize,
+}
+
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(borrow)]
+    tools: Vec<&'a RawValue>,
+    #[serde(default, rename = "nextCursor")]
+    next_cursor: Option<String>,
+}
+
+pub(crate) async fn list(
+    connection: &Connection,
+    page_within: Duration,
+) -> Result<Listing, NoList> {
+    let caps = connection.caps;
+    let mut listing = Listing::default();
+    let mut cursors = HashSet::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let page = match page(connection, cursor.as_deref(), page_within).await {
+            Ok(Some(page)) => page,
+            Ok(None) => return Ok(listing),
+            Err(error) if cursor.is_none() => return Err(error),
+            Err(error) => return Ok(listing.cut(format!("the next page failed: {}", error.why()))),
+        };
+        let page: Page<'_> = match serde_json::from_str(page.get()) {
+            Ok(page) => page,
+            Err(error) if cursor.is_none() => return Err(NoList::Said(error.to_string())),
+            Err(error) => return Ok(listing.cut(format!("the next page cannot be read: {error}"))),
+        };
+        for tool in page.tools {
+            if listing.tools.len() >= caps.tools_max {
+                return Ok(listing.cut(format!("more than {} tools", caps.tools_max)));
+            }
+            listing.bytes = listing.bytes.saturating_add(tool.get().len());
+            if listing.bytes > caps.list_bytes_max {
+                return Ok(listing.cut(format!("more than {} bytes", caps.list_bytes_max)));
+            }
+            listing.take(tool.get(), matches!(connection.link, Link::Http(_)));
+        }
+        // An empty cursor is what some servers say at the end.
+        let Some(next) = page.next_cursor.filter(|next| !next.is_empty()) else {
+            return Ok(listing);
+        };
+        if !cursors.insert(next.clone()) {
+            return Ok(listing.cut("the server repeats a cursor".to_owned()));
+        }
+        if cursors.len() >= caps.list_pages_max {
+            return Ok(listing.cut(format!("more than {} pages", caps.list_pages_max)));
+        }
+        cursor = Some(next);
+    }
+}
+
+/// `None`: the server has no tools to offer and does not know the method.
+async fn page(
+    connection: &Connection,
+    cursor: Option<&str>,
+    within: Duration,
+) -> Result<Option<Box<RawValue>>, NoList> {
+    match connection
+        .list_page(cursor, within)
+        .await
+        .map_err(NoList::Link)?
+    {
+        Answer::Result(result) => Ok(Some(result)),
+        Answer::Error(error) if error.code == METHOD_NOT_FOUND => Ok(None),
+        Answer::Error(error) => Err(NoList::Said(format!(
+            "the server answers with the error {}: {}",
+            error.code, error.message
+        ))),
+        Answer::Unreadable(why) => Err(NoList::Said(why)),
+    }
+}
+
+impl NoList {
+    pub(crate) fn why(&self) -> String {
+        match self {
+            Self::Link(error) => error.why(),
+            Self::Said(why) => why.clone(),
+        }
+    }
+}
+
+impl Listing {
+    fn cut(mut self, why: String) -> Self {
+        let tools = self.tools.len();
+        self.problems.push(ListProblem::Cut { tools, why });
+        self
+    }
+
+    fn take(&mut self, text: &str, over_http: bool) {
+        self.seen += 1;
+        let at = self.seen;
+        let tool: Value = match serde_json::from_str(text) {
+            Ok(tool) => tool,
+            Err(error) => return self.leave_out_nameless(at, error.to_string()),
+        };
+        let Some(name) = tool
+            .get("name")
+            .and_then(Value::as_str)
+            .map(ToOwned::to_owned)
+        else {
+            return self.leave_out_nameless(at, "it has no name".to_owned());
+        };
+        match self.marks(&name, &tool, over_http) {
+            Ok(marks) => {
+                self.mirrored.insert(name.clone(), marks);
+                self.names.insert(name);
+                self.tools.push(tool);
+            }
+            Err(why) => self.report(ListProblem::Tool {
+                tool: shown(&name),
+                why,
+            }),
+        }
+    }
+
+    fn marks(&self, name: &str, tool: &Value, over_http: bool) -> Result<Vec<Mirrored>, String> {
+        const NAME_BYTES_MAX: usize = 256;
+        if name.is_empty() || name.len() > NAME_BYTES_MAX {
+            return Err(format!(
+                "its name has {} bytes, and 1 to {NAME_BYTES_MAX} are allowed",
+                name.len()
+            ));
+        }
+        if name.chars().any(char::is_control) {
+            return Err("its name has control characters".to_owned());
+        }
+        if self.names.contains(name) {
+            return Err("an earlier tool of the list has the same name".to_owned());
+        }
+        match tool.get("inputSchema") {
+            Some(schema) if over_http => mirrored(schema).map_err(|bad| bad.to_string()),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn leave_out_nameless(&mut self, at: usize, why: String) {
+        self.report(ListProblem::Nameless { at, why });
+    }
+
+    /// A list may be bad from end to end; its reader is spared the repetition.
+    fn report(&mut self, problem: ListProblem) {
+        const PROBLEMS_MAX: usize = 100;
+        if self.problems.len() < PROBLEMS_MAX {
+            self.problems.push(problem);
+        }
+    }
+}
+
+fn shown(name: &str) -> String {
+    const CHARS: usize = 80;
+    name.chars()
+        .take(CHARS)
+        .filter(|c| !c.is_control())
+        .collect()
+}

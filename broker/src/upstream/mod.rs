@@ -1,0 +1,37 @@
+//! MCP as a client: many servers, over stdio and streamable HTTP, in both
+//! protocol eras. The only room that speaks to a server.
+//!
+//! Everything a server sends is taken apart here by method, tolerantly and
+//! within [`Caps`]; what leaves this room is a [`Reply`](airlock_core::outcome::Reply)
+//! or a list of raw tools. Nothing here decides whether a call may leave.
+
+mod caps;
+mod child;
+mod connection;
+mod decode;
+mod diagnostics;
+mod era;
+mod error;
+mod handshake;
+mod headers;
+mod http;
+pub(crate) mod jsonrpc;
+pub(crate) mod lines;
+mod link;
+mod list;
+mod pool;
+pub(crate) mod raw;
+mod secret;
+mod server;
+mod spec;
+mod sse;
+mod stdio;
+
+pub use caps::Caps;
+pub use diagnostics::Report as DiagnosticsReport;
+pub use era::{Era, EraChoice, EraMemory};
+pub use error::ConnectError;
+pub use list::ListProblem;
+pub use pool::{Listed, Surroundings, Upstream};
+pub use secret::Secret;
+pub use spec::{BadUrl, ServerSpec, ServerUrl, Timeouts, Transport};

@@ -1,0 +1,228 @@
+//! All servers of a broker: connected side by side, each failing for itself.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use airlock_core::id::{ServerName, ToolName};
+use airlock_core::outcome::Reply;
+use futures_util::future::join_all;
+use serde_json::{Map, Value};
+
+use super::caps::Caps;
+use super::child::{self, Program};
+use super::connection::Connection;
+use super::diagnostics::{Diagnostics, Report};
+use super::era::{Era, EraMemory};
+use super::error::ConnectError;
+use super::handshake::Dial;
+use super::http::HttpLink;
+use super::link::Link;
+use super::list::{ListProblem, Listing};
+use super::server::Server;
+use super::spec::{ServerSpec, Transport};
+use super::stdio::StdioLink;
+
+/// What all servers have in common.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// The environment of every child: `PATH` and `HOME`, as a rule. Nothing else is passed on.
+    pub base_env: Vec<(String, String)>,
+    pub caps: Caps,
+    pub eras: EraMemory,
+}
+
+/// What became of one server at the start.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    pub server: ServerName,
+    /// The descriptions as the server sent them, those left out excepted.
+    pub tools: Vec<Value>,
+    pub problems: Vec<ListProblem>,
+    /// Why there is no tool at all.
+    pub failure: Option<ConnectError>,
+    pub era: Option<Era>,
+    /// The revision agreed on.
+    pub version: Option<String>,
+    /// What the server says of itself: `name`, `title`, `version`.
+    pub server_info: Option<Map<String, Value>>,
+    pub instructions: Option<String>,
+}
+
+/// The servers. Dropping it ends the children in the background; [`Upstream::close`] waits for it.
+pub struct Upstream {
+    servers: BTreeMap<ServerName, Arc<Server>>,
+}
+
+impl fmt::Debug for Upstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.servers.keys()).finish()
+    }
+}
+
+impl Upstream {
+    /// Connects to all servers at once and reads their tools. Runs on a tokio runtime,
+    /// which from then on carries the connections.
+    pub async fn connect_all(
+        specs: Vec<ServerSpec>,
+        surroundings: &Surroundings,
+    ) -> (Self, Vec<Listed>) {
+        let servers = specs
+            .into_iter()
+            .map(|spec| Arc::new(configured(spec, surroundings)))
+            .collect();
+        Self::connect_servers(servers).await
+    }
+
+    pub(super) async fn connect_servers(servers: Vec<Arc<Server>>) -> (Self, Vec<Listed>) {
+        let listed = join_all(servers.iter().map(listed)).await;
+        let servers = servers
+            .into_iter()
+            .map(|server| (server.spec().name.clone(), server))
+            .collect();
+        (Self { servers }, listed)
+    }
+
+    /// Calls a tool with the canonical bytes of its arguments, which are sent as they are.
+    /// Dropping the future tells the server that nobody waits any more. It must be polled
+    /// where the runtime of [`Upstream::connect_all`] is entered.
+    pub fn call(
+        &self,
+        server: &ServerName,
+        tool: &ToolName,
+        arguments: Vec<u8>,
+        within: Duration,
+    ) -> impl Future<Output = Reply> + Send + 'static {
+        let called = self.servers.get(server).cloned();
+        let tool = tool.0.to_string();
+        async move {
+            match called {
+                Some(server) => server.call(tool, arguments, within).await,
+                None => Reply::NotSent {
+                    why: "no such server is configured".to_owned(),
+                },
+            }
+        }
+    }
+
+    /// What a server said beside its answers, its credentials masked.
+    #[must_use]
+    pub fn diagnostics(&self, server: &ServerName) -> Option<Report> {
+        let server = self.servers.get(server)?;
+        let mut report = server.diagnostics().report();
+        report.stderr = server.masked(&report.stderr);
+        for line in &mut report.stray_lines {
+            *line = server.masked(line);
+        }
+        Some(report)
+    }
+
+    /// Ends all sessions and children, and waits until they are gone.
+    pub async fn close(&self) {
+        join_all(self.servers.values().map(|server| server.close())).await;
+    }
+}
+
+fn configured(spec: ServerSpec, surroundings: &Surroundings) -> Server {
+    let diagnostics = Arc::new(Diagnostics::default());
+    let dial = dial(spec.clone(), surroundings.clone(), diagnostics.clone());
+    Server::new(
+        spec,
+        surroundings.caps,
+        surroundings.eras.clone(),
+        dial,
+        diagnostics,
+    )
+}
+
+fn dial(spec: ServerSpec, surroundings: Surroundings, diagnostics: Arc<Diagnostics>) -> Box<Dial> {
+    let message_bytes_max = surroundings.caps.message_bytes_max();
+    let timeouts = spec.timeouts;
+    Box::new(move || match &spec.transport {
+        Transport::Stdio {
+            command,
+            args,
+            env,
+            cwd,
+        } => {
+            let base_env = &surroundings.base_env;
+            let program = Program {
+                command,
+                args,
+                base_env,
+                env,
+                cwd: cwd.as_deref(),
+            };
+            let started = child::start(program)?;
+            let link = StdioLink::over_child(
+                started,
+                timeouts.close_grace,
+                message_bytes_max,
+                diagnostics.clone(),
+            );
+            Ok(Link::Stdio(link))
+        }
+        Transport::Http { url, headers } => HttpLink::new(
+            url,
+            headers,
+            timeouts.connect,
+            message_bytes_max,
+            diagnostics.clone(),
+        )
+        .map(Link::Http),
+    })
+}
+
+async fn listed(server: &Arc<Server>) -> Listed {
+    let name = server.spec().name.clone();
+    match server.list().await {
+        Ok((connection, listing)) => present(name, &connection, listing),
+        Err(failure) => Listed {
+            server: name,
+            tools: Vec::new(),
+            problems: Vec::new(),
+            failure: Some(failure),
+            era: None,
+            version: None,
+            server_info: None,
+            instructions: None,
+        },
+    }
+}
+
+fn present(server: ServerName, connection: &Connection, listing: Listing) -> Listed {
+    let agreed = &connection.agreed;
+    let bytes_max = connection.caps.instructions_bytes_max;
+    Listed {
+        server,
+        tools: listing.tools,
+        problems: listing.problems,
+        failure: None,
+        era: Some(agreed.era),
+        version: Some(agreed.version.clone()),
+        server_info: agreed.server_info.clone().map(plain_info),
+        instructions: agreed
+            .instructions
+            .as_deref()
+            .map(|text| cut(text, bytes_max)),
+    }
+}
+
+/// Without icons, which are pictures in text.
+fn plain_info(mut info: Map<String, Value>) -> Map<String, Value> {
+    info.retain(|key, value| {
+        matches!(key.as_str(), "name" | "title" | "version") && value.is_string()
+    });
+    info
+}
+
+fn cut(text: &str, bytes_max: usize) -> String {
+    let end = (0..=bytes_max.min(text.len()))
+        .rev()
+        .find(|end| text.is_char_boundary(*end));
+    text.get(..end.unwrap_or_default())
+        .unwrap_or_default()
+        .to_owned()
+}

@@ -1,0 +1,215 @@
+//! JSON text without decoding it: how deep it is nested, and the same text
+//! without `_meta`. Numbers keep their digits and objects their order.
+
+use std::borrow::Cow;
+
+/// The deepest nesting of arrays and objects. The text need not be valid JSON.
+pub(crate) fn depth(text: &[u8]) -> u32 {
+    let (mut depth, mut deepest) = (0_u32, 0_u32);
+    let mut bytes = text.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => skip_string(&mut bytes),
+            b'{' | b'[' => {
+                depth = depth.saturating_add(1);
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+fn skip_string(bytes: &mut std::slice::Iter<'_, u8>) {
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => return,
+            b'\\' => {
+                bytes.next();
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The text without any member named `_meta`, at whatever depth, and without
+/// white space between tokens. The text must be valid JSON of bounded depth:
+/// the walk is recursive.
+pub(crate) fn without_meta(text: &str) -> Cow<'_, str> {
+    // An escaped spelling of the key would get past this test; it hides
+    // nothing but the server's own remark.
+    if !text.contains("\"_meta\"") {
+        return Cow::Borrowed(text);
+    }
+    let mut copier = Copier {
+        rest: text,
+        out: String::with_capacity(text.len()),
+    };
+    copier.value();
+    Cow::Owned(copier.out)
+}
+
+struct Copier<'a> {
+    rest: &'a str,
+    out: String,
+}
+
+impl<'a> Copier<'a> {
+    fn value(&mut self) {
+        self.white();
+        match self.rest.as_bytes().first() {
+            Some(b'{') => self.object(),
+            Some(b'[') => self.array(),
+            Some(b'"') => {
+                let text = self.string();
+                self.out.push_str(text);
+            }
+            _ => {
+                let text = self.scalar();
+                self.out.push_str(text);
+            }
+        }
+    }
+
+    fn object(&mut self) {
+        self.open('{');
+        let mut first = true;
+        while self.inside(b'}') {
+            let key = self.string();
+            self.white();
+            self.take(1);
+            if key == "\"_meta\"" {
+                let kept = self.out.len();
+                self.value();
+                self.out.truncate(kept);
+            } else {
+                self.separate(&mut first);
+                self.out.push_str(key);
+                self.out.push(':');
+                self.value();
+            }
+        }
+        self.out.push('}');
+    }
+
+    fn array(&mut self) {
+        self.open('[');
+        let mut first = true;
+        while self.inside(b']') {
+            self.separate(&mut first);
+            self.value();
+        }
+        self.out.push(']');
+    }
+
+    fn open(&mut self, bracket: char) {
+        self.take(1);
+        self.out.push(bracket);
+    }
+
+    fn separate(&mut self, first: &mut bool) {
+        if !std::mem::take(first) {
+            self.out.push(',');
+        }
+    }
+
+    /// Steps over white space and a comma; false, and past it, at the closing bracket or the end.
+    fn inside(&mut self, closing: u8) -> bool {
+        self.white();
+        if self.rest.starts_with(',') {
+            self.take(1);
+            self.white();
+        }
+        match self.rest.as_bytes().first() {
+            None => false,
+            Some(byte) if *byte == closing => {
+                self.take(1);
+                false
+            }
+            Some(_) => true,
+        }
+    }
+
+    fn white(&mut self) {
+        self.rest = self.rest.trim_start_matches([' ', '\t', '\n', '\r']);
+    }
+
+    /// A string with its quotes. Always moves on, so that no text can hold the walk.
+    fn string(&mut self) -> &'a str {
+        let mut bytes = self.rest.as_bytes().iter();
+        bytes.next();
+        skip_string(&mut bytes);
+        let length = self.rest.len() - bytes.as_slice().len();
+        self.take(length)
+    }
+
+    fn scalar(&mut self) -> &'a str {
+        let end = self
+            .rest
+            .find([',', ']', '}', ' ', '\t', '\n', '\r'])
+            .unwrap_or(self.rest.len());
+        self.take(end.max(1))
+    }
+
+    fn take(&mut self, length: usize) -> &'a str {
+        let (head, rest) = self
+            .rest
+            .split_at_checked(length)
+            .unwrap_or((self.rest, ""));
+        self.rest = rest;
+        head
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_counts_brackets_and_not_those_in_strings() {
+        for (text, expected) in [
+            ("1", 0),
+            (r#"{"a":[1,{"b":2}],"c":[]}"#, 3),
+            (r#"["[[[[", "\"[["]"#, 1),
+            ("[[[", 3),
+        ] {
+            assert_eq!(depth(text.as_bytes()), expected, "{text}");
+        }
+        assert_eq!(depth("[".repeat(100_000).as_bytes()), 100_000);
+    }
+
+    #[test]
+    fn meta_is_left_out_at_every_depth_and_the_rest_keeps_its_spelling() {
+        for (text, expected) in [
+            (r#"{"a":1}"#, r#"{"a":1}"#),
+            (r#"{"_meta":{"x":[1,2]}}"#, "{}"),
+            (
+                r#"{ "_meta" : 1 , "a" : 18446744073709551616123 }"#,
+                r#"{"a":18446744073709551616123}"#,
+            ),
+            (
+                r#"[{"a":1e400,"_meta":"]}"},{"_meta":null,"b":"_meta"}]"#,
+                r#"[{"a":1e400},{"b":"_meta"}]"#,
+            ),
+            (
+                r#"[{"resource":{"uri":"x","_meta":{}},"\"_meta\"":"\\"}]"#,
+                r#"[{"resource":{"uri":"x"},"\"_meta\"":"\\"}]"#,
+            ),
+        ] {
+            assert_eq!(without_meta(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_not_json_ends_the_walk_all_the_same() {
+        for text in [
+            r#"{"_meta""#,
+            r#"[}"_meta"]"#,
+            r#"{x "_meta" }}"#,
+            r#""_meta"#,
+        ] {
+            let _ = without_meta(text);
+        }
+    }
+}

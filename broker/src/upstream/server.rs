@@ -1,0 +1,314 @@
+//! One configured server over its whole life: connected, lost, connected again.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use airlock_core::outcome::Reply;
+use serde_json::{Map, Value};
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, Semaphore};
+use tokio::time::{Instant, timeout_at};
+
+use super::caps::Caps;
+use super::connection::Connection;
+use super::decode;
+use super::diagnostics::{Diagnostics, lock};
+use super::era::EraMemory;
+use super::error::ConnectError;
+use super::handshake::{self, Dial};
+use super::headers::{Mirrored, headers_for};
+use super::link::LinkError;
+use super::list::{Listing, list};
+use super::secret::{Secret, masked};
+use super::spec::{ServerSpec, Transport};
+
+pub(crate) struct Server {
+    spec: ServerSpec,
+    caps: Caps,
+    eras: EraMemory,
+    dial: Box<Dial>,
+    secrets: Vec<Secret>,
+    slot: Arc<AsyncMutex<Slot>>,
+    places: Semaphore,
+    mirrored: Mutex<HashMap<String, Vec<Mirrored>>>,
+    diagnostics: Arc<Diagnostics>,
+    closed: AtomicBool,
+}
+
+/// The connection of the moment, or how often and when making one failed.
+#[derive(Default)]
+struct Slot {
+    connection: Option<Arc<Connection>>,
+    failures: u32,
+    last_failure: Option<(String, Instant)>,
+}
+
+impl Server {
+    pub(crate) fn new(
+        spec: ServerSpec,
+        caps: Caps,
+        eras: EraMemory,
+        dial: Box<Dial>,
+        diagnostics: Arc<Diagnostics>,
+    ) -> Self {
+        Self {
+            secrets: spec.secrets(),
+            places: Semaphore::new(spec.concurrency_max.clamp(1, Semaphore::MAX_PERMITS)),
+            slot: Arc::default(),
+            mirrored: Mutex::default(),
+            closed: AtomicBool::new(false),
+            spec,
+            caps,
+            eras,
+            dial,
+            diagnostics,
+        }
+    }
+
+    pub(crate) fn spec(&self) -> &ServerSpec {
+        &self.spec
+    }
+
+    pub(crate) fn diagnostics(&self) -> &Diagnostics {
+        &self.diagnostics
+    }
+
+    pub(crate) fn masked(&self, text: &str) -> String {
+        masked(text, &self.secrets)
+    }
+
+    /// Reads the list of tools, and keeps what calling them needs.
+    pub(crate) async fn list(self: &Arc<Self>) -> Result<(Arc<Connection>, Listing), ConnectError> {
+        let connection = self.connection().await?;
+        let mut listing = list(&connection, self.spec.timeouts.list)
+            .await
+            .map_err(|error| ConnectError::List {
+                why: self.masked(&error.why()),
+            })?;
+        *lock(&self.mirrored) = std::mem::take(&mut listing.mirrored);
+        Ok((connection, listing))
+    }
+
+    /// One call, within one deadline: waiting for a place, connecting, and the answer.
+    pub(crate) async fn call(
+        self: Arc<Self>,
+        tool: String,
+        arguments: Vec<u8>,
+        within: Duration,
+    ) -> Reply {
+        let not_sent = |why: &str| Reply::NotSent {
+            why: why.to_owned(),
+        };
+        let Ok(arguments) = String::from_utf8(arguments) else {
+            return not_sent("the arguments are not UTF-8");
+        };
+        if arguments.contains('\n') {
+            return not_sent("the arguments are not one line");
+        }
+        let deadline = Instant::now() + within;
+        let Ok(Ok(_place)) = timeout_at(deadline, self.places.acquire()).await else {
+            return not_sent("no call of this server ended in time to make place");
+        };
+        let answer = self.exchange(&tool, &arguments, deadline).await;
+        self.without_secrets(decode::reply(answer, self.caps.result_bytes_max))
+    }
+
+    /// A call that provably did not arrive, because the connection had ended, is made once more.
+    async fn exchange(
+        self: &Arc<Self>,
+        tool: &str,
+        arguments: &str,
+        deadline: Instant,
+    ) -> Result<super::jsonrpc::Answer, LinkError> {
+        let headers = self.headers(tool, arguments);
+        let mut first = true;
+        loop {
+            let connection = match timeout_at(deadline, self.connection()).await {
+                Ok(Ok(connection)) => connection,
+                Ok(Err(error)) => {
+                    return Err(LinkError::NotSent {
+                        why: error.to_string(),
+                    });
+                }
+                Err(_) => {
+                    return Err(LinkError::NotSent {
+                        why: "the server is still starting".to_owned(),
+                    });
+                }
+            };
+            let left = deadline.saturating_duration_since(Instant::now());
+            let answer = connection
+                .call(tool, arguments, headers.clone(), left)
+                .await;
+            let ended = match &answer {
+                Err(LinkError::SessionGone) => true,
+                Err(LinkError::NotSent { .. }) => connection.link.is_closed(),
+                _ => false,
+            };
+            if !(ended && std::mem::take(&mut first)) {
+                return answer;
+            }
+            self.forget(&connection).await;
+        }
+    }
+
+    fn headers(&self, tool: &str, arguments: &str) -> Vec<(String, String)> {
+        let mirrored = lock(&self.mirrored).get(tool).cloned().unwrap_or_default();
+        if mirrored.is_empty() {
+            return Vec::new();
+        }
+        let arguments: Map<String, Value> = serde_json::from_str(arguments).unwrap_or_default();
+        headers_for(&mirrored, &arguments)
+    }
+
+    async fn forget(&self, connection: &Arc<Connection>) {
+        let mut slot = self.slot.lock().await;
+        if slot
+            .connection
+            .as_ref()
+            .is_some_and(|current| Arc::ptr_eq(current, connection))
+        {
+            slot.connection = None;
+        }
+    }
+
+    async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, ConnectError> {
+        let slot = self.slot.clone().lock_owned().await;
+        if let Some(connection) = slot
+            .connection
+            .as_ref()
+            .filter(|connection| !connection.link.is_closed())
+        {
+            return Ok(connection.clone());
+        }
+        // Connecting goes on when this call gives up: the next one finds it done.
+        let server = self.clone();
+        let connecting = tokio::spawn(async move { server.reconnect(slot).await });
+        connecting.await.unwrap_or_else(|error| {
+            Err(ConnectError::NotMcp {
+                why: error.to_string(),
+            })
+        })
+    }
+
+    async fn reconnect(
+        &self,
+        mut slot: OwnedMutexGuard<Slot>,
+    ) -> Result<Arc<Connection>, ConnectError> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(ConnectError::NotMcp {
+                why: "the broker is closing".to_owned(),
+            });
+        }
+        slot.connection = None;
+        slot.check_patience()?;
+        match self.connect().await {
+            Ok(connection) => {
+                *slot = Slot {
+                    connection: Some(connection.clone()),
+                    ..Slot::default()
+                };
+                Ok(connection)
+            }
+            Err(error) => {
+                slot.failures = slot.failures.saturating_add(1);
+                slot.last_failure = Some((error.to_string(), Instant::now()));
+                Err(error)
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<Arc<Connection>, ConnectError> {
+        let timeouts = &self.spec.timeouts;
+        let digest = self.spec.digest();
+        let handshake =
+            handshake::connect(&self.dial, self.spec.era, self.eras.load(&digest), timeouts);
+        let connected = tokio::time::timeout(timeouts.connect, handshake).await;
+        let (link, agreed) = match connected {
+            Ok(Ok(connected)) => connected,
+            Ok(Err(refusal)) => return Err(self.explained(refusal)),
+            Err(_) => {
+                return Err(ConnectError::TimedOut {
+                    within: timeouts.connect,
+                    last_words: self.last_words(),
+                });
+            }
+        };
+        self.eras.store(&digest, agreed.era);
+        self.diagnostics.connected();
+        Ok(Arc::new(Connection {
+            link,
+            agreed,
+            caps: self.caps,
+        }))
+    }
+
+    fn explained(&self, refusal: handshake::Refusal) -> ConnectError {
+        let place = match &self.spec.transport {
+            Transport::Http { url, .. } => Some(url.to_string()),
+            Transport::Stdio { .. } => None,
+        };
+        let error = refusal.explained(
+            place.as_deref(),
+            self.spec.timeouts.connect,
+            self.last_words(),
+        );
+        match error {
+            ConnectError::NotMcp { why } => ConnectError::NotMcp {
+                why: self.masked(&why),
+            },
+            other => other,
+        }
+    }
+
+    fn last_words(&self) -> Option<String> {
+        self.diagnostics
+            .last_words()
+            .map(|words| self.masked(&words))
+    }
+
+    fn without_secrets(&self, reply: Reply) -> Reply {
+        match reply {
+            Reply::Refused { code, message } => Reply::Refused {
+                code,
+                message: self.masked(&message),
+            },
+            Reply::NotSent { why } => Reply::NotSent {
+                why: self.masked(&why),
+            },
+            Reply::Lost { why, cause } => Reply::Lost {
+                why: self.masked(&why),
+                cause,
+            },
+            result @ Reply::Result { .. } => result,
+        }
+    }
+
+    pub(crate) async fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        let connection = self.slot.lock().await.connection.take();
+        if let Some(connection) = connection {
+            connection.link.close().await;
+        }
+    }
+}
+
+impl Slot {
+    /// A server that cannot be reached is tried again after a while that grows.
+    fn check_patience(&self) -> Result<(), ConnectError> {
+        const WAIT: Duration = Duration::from_millis(250);
+        const DOUBLINGS_MAX: u32 = 7;
+        let Some((last, at)) = &self.last_failure else {
+            return Ok(());
+        };
+        let wait = WAIT * 2_u32.pow(self.failures.min(DOUBLINGS_MAX));
+        if at.elapsed() >= wait {
+            return Ok(());
+        }
+        Err(ConnectError::GivenUp {
+            failures: self.failures,
+            last: last.clone(),
+        })
+    }
+}

@@ -1,0 +1,181 @@
+//! What our configuration says about one server.
+
+use std::fmt;
+use std::time::Duration;
+
+use airlock_core::id::{Digest, ServerName};
+use serde_json::json;
+
+use super::era::EraChoice;
+use super::secret::Secret;
+
+#[derive(Debug, Clone)]
+pub struct ServerSpec {
+    pub name: ServerName,
+    pub transport: Transport,
+    pub era: EraChoice,
+    pub timeouts: Timeouts,
+    /// Calls that may be with this server at once; further ones wait their turn.
+    pub concurrency_max: usize,
+}
+
+#[derive(Debug, Clone)]
+pub enum Transport {
+    /// A child process that speaks on its stdin and stdout.
+    Stdio {
+        command: String,
+        args: Vec<String>,
+        /// Added to what every child gets ([`Surroundings::base_env`](super::Surroundings)).
+        env: Vec<(String, Secret)>,
+        cwd: Option<std::path::PathBuf>,
+    },
+    /// Streamable HTTP.
+    Http {
+        url: ServerUrl,
+        headers: Vec<(String, Secret)>,
+    },
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Timeouts {
+    /// How long `server/discover` may take before `initialize` is tried.
+    pub probe: Duration,
+    /// Starting or reaching the server and agreeing on a revision, probe included.
+    pub connect: Duration,
+    /// One page of `tools/list`.
+    pub list: Duration,
+    /// How long a child may take to end by itself after its stdin was closed, and again after SIGTERM.
+    pub close_grace: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            probe: Duration::from_secs(3),
+            connect: Duration::from_secs(60),
+            list: Duration::from_secs(30),
+            close_grace: Duration::from_millis(500),
+        }
+    }
+}
+
+impl ServerSpec {
+    #[must_use]
+    pub fn new(name: &str, transport: Transport) -> Self {
+        const CONCURRENCY_MAX: usize = 16;
+        Self {
+            name: ServerName(name.into()),
+            transport,
+            era: EraChoice::Auto,
+            timeouts: Timeouts::default(),
+            concurrency_max: CONCURRENCY_MAX,
+        }
+    }
+
+    /// What identifies the server's program or address, without any credential.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let identity = match &self.transport {
+            Transport::Stdio {
+                command, args, cwd, ..
+            } => json!({
+                "command": command,
+                "args": args,
+                "cwd": cwd.as_ref().map(|path| path.to_string_lossy()),
+            }),
+            Transport::Http { url, .. } => json!({ "url": url.to_string() }),
+        };
+        codegen::canonical::digest(&identity)
+    }
+
+    /// Everything that must not appear in a text about this server.
+    pub(super) fn secrets(&self) -> Vec<Secret> {
+        let named = match &self.transport {
+            Transport::Stdio { env, .. } => env,
+            Transport::Http { headers, .. } => headers,
+        };
+        named.iter().map(|(_, secret)| secret.clone()).collect()
+    }
+}
+
+/// An `http` or `https` address. Printing it leaves out the query, where
+/// credentials may stand.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServerUrl(reqwest::Url);
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadUrl {
+    #[error("it is not a URL: {0}")]
+    NotUrl(String),
+    #[error("it begins with `{0}:`, and only http and https are spoken")]
+    Scheme(String),
+    #[error("it carries a user name or password; put credentials into a header")]
+    Credentials,
+}
+
+impl ServerUrl {
+    pub fn parse(text: &str) -> Result<Self, BadUrl> {
+        let url = reqwest::Url::parse(text).map_err(|error| BadUrl::NotUrl(error.to_string()))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(BadUrl::Scheme(url.scheme().to_owned()));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(BadUrl::Credentials);
+        }
+        Ok(Self(url))
+    }
+
+    pub(super) fn url(&self) -> &reqwest::Url {
+        &self.0
+    }
+}
+
+impl fmt::Display for ServerUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}{}",
+            self.0.origin().ascii_serialization(),
+            self.0.path()
+        )
+    }
+}
+
+impl fmt::Debug for ServerUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_shown_without_its_query_and_refused_with_a_password() {
+        let url = ServerUrl::parse("https://mcp.example/v1/mcp?key=s3cret").unwrap();
+        assert_eq!(
+            format!("{url} {url:?}"),
+            "https://mcp.example/v1/mcp https://mcp.example/v1/mcp"
+        );
+        assert_eq!(
+            ServerUrl::parse("https://a:b@mcp.example"),
+            Err(BadUrl::Credentials)
+        );
+        assert_eq!(
+            ServerUrl::parse("ftp://x"),
+            Err(BadUrl::Scheme("ftp".into()))
+        );
+        assert!(matches!(ServerUrl::parse("nope"), Err(BadUrl::NotUrl(_))));
+    }
+
+    #[test]
+    fn the_digest_of_a_spec_does_not_depend_on_its_credentials() {
+        let with = |token: &str| {
+            let headers = vec![("Authorization".to_owned(), Secret::new(token))];
+            let url = ServerUrl::parse("http://localhost/mcp").unwrap();
+            ServerSpec::new("a", Transport::Http { url, headers }).digest()
+        };
+        assert_eq!(with("one"), with("two"));
+    }
+}

@@ -1,0 +1,153 @@
+//! Server-sent events: bytes in, the data of events out, within a cap.
+
+/// One event that carries data.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct SseEvent {
+    pub(crate) data: Vec<u8>,
+}
+
+/// An event is larger than allowed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TooLarge {
+    /// How the data begins.
+    pub(crate) head: Vec<u8>,
+}
+
+/// Takes a stream apart as it arrives; a chunk may end anywhere.
+#[derive(Debug)]
+pub(crate) struct SseReader {
+    line: Vec<u8>,
+    data: Vec<u8>,
+    has_data: bool,
+    after_return: bool,
+    event_bytes_max: usize,
+    /// The id of the last event, to go on behind it after the stream broke.
+    last_id: Option<String>,
+}
+
+impl SseReader {
+    pub(crate) fn new(event_bytes_max: usize) -> Self {
+        Self {
+            line: Vec::new(),
+            data: Vec::new(),
+            has_data: false,
+            after_return: false,
+            event_bytes_max,
+            last_id: None,
+        }
+    }
+
+    pub(crate) fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
+    /// The events that this chunk completes.
+    pub(crate) fn push(&mut self, mut chunk: &[u8]) -> Result<Vec<SseEvent>, TooLarge> {
+        let mut events = Vec::new();
+        while let Some(first) = chunk.first() {
+            if std::mem::take(&mut self.after_return) && *first == b'\n' {
+                chunk = chunk.get(1..).unwrap_or_default();
+                continue;
+            }
+            let end = chunk.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let (piece, rest) = chunk
+                .split_at_checked(end.unwrap_or(chunk.len()))
+                .unwrap_or((chunk, &[]));
+            if self.line.len() + self.data.len() + piece.len() > self.event_bytes_max {
+                return Err(self.too_large());
+            }
+            self.line.extend_from_slice(piece);
+            if let Some(ending) = rest.first() {
+                self.after_return = *ending == b'\r';
+                events.extend(self.end_line());
+            }
+            chunk = rest.get(1..).unwrap_or_default();
+        }
+        Ok(events)
+    }
+
+    fn too_large(&self) -> TooLarge {
+        const HEAD_BYTES: usize = 512;
+        let text = if self.has_data {
+            &self.data
+        } else {
+            &self.line
+        };
+        let text = text.strip_prefix(b"data:").unwrap_or(text);
+        TooLarge {
+            head: text.get(..HEAD_BYTES).unwrap_or(text).to_vec(),
+        }
+    }
+
+    fn end_line(&mut self) -> Option<SseEvent> {
+        let line = std::mem::take(&mut self.line);
+        if line.is_empty() {
+            let data = std::mem::take(&mut self.data);
+            let complete = std::mem::take(&mut self.has_data) && !data.is_empty();
+            return complete.then_some(SseEvent { data });
+        }
+        let colon = line
+            .iter()
+            .position(|byte| *byte == b':')
+            .unwrap_or(line.len());
+        let (field, value) = line.split_at_checked(colon).unwrap_or((&line, &[]));
+        let value = value.strip_prefix(b":").unwrap_or(value);
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match field {
+            b"data" => {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.data.push(b'\n');
+                }
+                self.data.extend_from_slice(value);
+            }
+            b"id" if !value.contains(&0) => {
+                self.last_id = Some(String::from_utf8_lossy(value).into_owned());
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, chunk_bytes: usize) -> (Vec<String>, Option<String>) {
+        let mut reader = SseReader::new(64);
+        let mut seen = Vec::new();
+        for chunk in text.as_bytes().chunks(chunk_bytes) {
+            for event in reader.push(chunk).unwrap() {
+                seen.push(String::from_utf8(event.data).unwrap());
+            }
+        }
+        (seen, reader.last_id().map(ToOwned::to_owned))
+    }
+
+    #[test]
+    fn events_are_the_same_however_the_stream_is_cut_and_its_lines_are_ended() {
+        let text = ": hello\nid: 1\ndata:\n\nevent: message\ndata: {\"a\":\ndata: 1}\n\nid:2\ndata:x\n\ndata: lost";
+        for ending in ["\n", "\r\n", "\r"] {
+            let text = text.replace('\n', ending);
+            for size in [1, 2, 3, 7, 1000] {
+                let (events, last_id) = read(&text, size);
+                assert_eq!(events, ["{\"a\":\n1}", "x"], "{ending:?} {size}");
+                assert_eq!(last_id.as_deref(), Some("2"));
+            }
+        }
+    }
+
+    #[test]
+    fn an_event_that_is_too_large_is_refused_with_its_beginning() {
+        let mut reader = SseReader::new(64);
+        let refused = reader
+            .push(b"data: {\"id\":5,")
+            .and_then(|_| reader.push(&[b'x'; 100]));
+        assert_eq!(
+            refused,
+            Err(TooLarge {
+                head: b" {\"id\":5,".to_vec()
+            })
+        );
+    }
+}

@@ -1,0 +1,435 @@
+//! JSON-RPC over a pair of byte streams, one message a line.
+//!
+//! One task writes, one reads, one watches the child. A request knows whether
+//! its bytes have begun to leave: what is still queued can be taken back.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+
+use super::child::{Group, Started};
+use super::diagnostics::{Diagnostics, lock};
+use super::jsonrpc::{self, Answer, Incoming};
+use super::lines::{Line, Lines};
+use super::link::{LinkError, Outgoing};
+
+/// Messages that may wait to be written; more requests wait, other messages are dropped.
+const OUTBOX_MESSAGES: usize = 256;
+/// How long the two ends of a dying server may take to both be noticed.
+const DEATH_SETTLES: Duration = Duration::from_millis(250);
+
+#[derive(Debug)]
+pub(crate) struct StdioLink {
+    shared: Arc<Shared>,
+    outbox: mpsc::Sender<Outbound>,
+    watcher: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    waiting: Mutex<Waiting>,
+    next_id: AtomicU64,
+    stop: watch::Sender<bool>,
+    /// How the child ended.
+    ended: watch::Sender<Option<String>>,
+    diagnostics: Arc<Diagnostics>,
+    message_bytes_max: usize,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    by_id: HashMap<u64, oneshot::Sender<Result<Answer, LinkError>>>,
+    closed: Option<String>,
+}
+
+#[derive(Debug)]
+struct Outbound {
+    bytes: Vec<u8>,
+    ticket: Option<Arc<Ticket>>,
+}
+
+/// Whether a request has begun to leave.
+#[derive(Debug, Default)]
+struct Ticket(AtomicU8);
+
+impl Ticket {
+    const QUEUED: u8 = 0;
+    const LEFT: u8 = 1;
+    const TAKEN_BACK: u8 = 2;
+
+    fn leave(&self) -> bool {
+        self.turn(Self::LEFT)
+    }
+
+    /// True when it will never leave.
+    fn take_back(&self) -> bool {
+        self.turn(Self::TAKEN_BACK) || self.0.load(Ordering::Acquire) == Self::TAKEN_BACK
+    }
+
+    /// Nothing of it could be written after all.
+    fn unsent(&self) {
+        self.0.store(Self::TAKEN_BACK, Ordering::Release);
+    }
+
+    fn turn(&self, to: u8) -> bool {
+        self.0
+            .compare_exchange(Self::QUEUED, to, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+}
+
+impl StdioLink {
+    pub(crate) fn over_child(
+        started: Started,
+        grace: Duration,
+        message_bytes_max: usize,
+        diagnostics: Arc<Diagnostics>,
+    ) -> Self {
+        let Started {
+            stdin,
+            stdout,
+            stderr,
+            group,
+        } = started;
+        let link = Self::over(stdout, stdin, message_bytes_max, diagnostics);
+        tokio::spawn(keep_stderr(stderr, link.shared.clone()));
+        let watcher = tokio::spawn(watch_child(group, grace, link.shared.clone()));
+        *lock(&link.watcher) = Some(watcher);
+        link
+    }
+
+    pub(crate) fn over(
+        reader: impl AsyncRead + Send + Unpin + 'static,
+        writer: impl AsyncWrite + Send + Unpin + 'static,
+        message_bytes_max: usize,
+        diagnostics: Arc<Diagnostics>,
+    ) -> Self {
+        let shared = Arc::new(Shared {
+            waiting: Mutex::default(),
+            next_id: AtomicU64::new(1),
+            stop: watch::Sender::new(false),
+            ended: watch::Sender::new(None),
+            diagnostics,
+            message_bytes_max,
+        });
+        let (outbox, queue) = mpsc::channel(OUTBOX_MESSAGES);
+        tokio::spawn(write_all(writer, queue, shared.clone()));
+        tokio::spawn(read_all(reader, outbox.clone(), shared.clone()));
+        Self {
+            shared,
+            outbox,
+            watcher: Mutex::default(),
+        }
+    }
+
+    pub(crate) async fn request(
+        &self,
+        outgoing: &Outgoing,
+        within: Duration,
+    ) -> Result<Answer, LinkError> {
+        let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
+        let receiver = self.shared.expect(id)?;
+        let ticket = Arc::new(Ticket::default());
+        let mut in_flight = InFlight {
+            link: self,
+            id,
+            ticket: &ticket,
+            cancellable: outgoing.cancellable,
+            answered: false,
+        };
+        let bytes = jsonrpc::request(id, outgoing.method, &outgoing.params);
+        let outbound = Outbound {
+            bytes,
+            ticket: Some(ticket.clone()),
+        };
+        let answered = async {
+            // When the writer is gone, the sender in `waiting` tells why.
+            let _ = self.outbox.send(outbound).await;
+            receiver.await
+        };
+        let error = match tokio::time::timeout(within, answered).await {
+            Ok(Ok(Ok(answer))) => {
+                in_flight.answered = true;
+                return Ok(answer);
+            }
+            Ok(Ok(Err(error))) => error,
+            Ok(Err(_)) => LinkError::disconnected("the connection was closed"),
+            Err(_) => LinkError::timed_out(within),
+        };
+        match ticket.take_back() {
+            true => Err(LinkError::NotSent { why: error.why() }),
+            false => Err(error),
+        }
+    }
+
+    pub(crate) async fn notify(&self, method: &str, params: &str) -> Result<(), LinkError> {
+        let bytes = jsonrpc::notification(method, params);
+        let sent = self
+            .outbox
+            .send(Outbound {
+                bytes,
+                ticket: None,
+            })
+            .await;
+        sent.map_err(|_| LinkError::NotSent {
+            why: "the connection was closed".to_owned(),
+        })
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        lock(&self.shared.waiting).closed.is_some()
+    }
+
+    /// Closes the server's stdin and waits until it and its children are gone.
+    pub(crate) async fn close(&self) {
+        self.shared.close("the connection was closed");
+        let watcher = lock(&self.watcher).take();
+        if let Some(watcher) = watcher {
+            let _ = watcher.await;
+        }
+    }
+}
+
+impl Drop for StdioLink {
+    fn drop(&mut self) {
+        self.shared.close("the connection was closed");
+    }
+}
+
+/// A request that somebody waits for; dropped before its answer, it is cancelled.
+struct InFlight<'a> {
+    link: &'a StdioLink,
+    id: u64,
+    ticket: &'a Ticket,
+    cancellable: bool,
+    answered: bool,
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        if self.answered {
+            return;
+        }
+        lock(&self.link.shared.waiting).by_id.remove(&self.id);
+        if !self.ticket.take_back() && self.cancellable {
+            let params = format!(
+                r#"{{"requestId":{},"reason":"nobody waits for it any more"}}"#,
+                self.id
+            );
+            let bytes = jsonrpc::notification("notifications/cancelled", &params);
+            // A full queue means that the server does not listen anyway.
+            let _ = self.link.outbox.try_send(Outbound {
+                bytes,
+                ticket: None,
+            });
+        }
+    }
+}
+
+impl Shared {
+    fn expect(&self, id: u64) -> Result<oneshot::Receiver<Result<Answer, LinkError>>, LinkError> {
+        let mut waiting = lock(&self.waiting);
+        if let Some(why) = &waiting.closed {
+            return Err(LinkError::NotSent { why: why.clone() });
+        }
+        let (sender, receiver) = oneshot::channel();
+        waiting.by_id.insert(id, sender);
+        Ok(receiver)
+    }
+
+    fn settle(&self, id: u64, answer: Result<Answer, LinkError>) {
+        let sender = lock(&self.waiting).by_id.remove(&id);
+        match sender {
+            // Whoever waited may have gone in this moment.
+            Some(sender) => drop(sender.send(answer)),
+            None => self.diagnostics.unmatched(),
+        }
+    }
+
+    /// Ends the connection for everybody; the first reason stays.
+    fn close(&self, why: &str) {
+        self.close_with(&LinkError::disconnected(why));
+    }
+
+    fn close_with(&self, error: &LinkError) {
+        let mut waiting = lock(&self.waiting);
+        if waiting.closed.is_none() {
+            waiting.closed = Some(error.why());
+        }
+        for (_, sender) in waiting.by_id.drain() {
+            let _ = sender.send(Err(error.clone()));
+        }
+        drop(waiting);
+        self.stop.send_replace(true);
+    }
+
+    async fn stopped(&self) {
+        // The sender lives in `self`, so that this cannot fail.
+        let _ = self.stop.subscribe().wait_for(|stop| *stop).await;
+    }
+
+    /// What is known of the server's end, a moment after one of its streams ended.
+    async fn death(&self) -> String {
+        let mut ended = self.ended.subscribe();
+        let how = tokio::time::timeout(DEATH_SETTLES, ended.wait_for(Option::is_some)).await;
+        match how {
+            Ok(Ok(how)) => format!("the server ended ({})", how.as_deref().unwrap_or("unknown")),
+            _ => "the server closed its output".to_owned(),
+        }
+    }
+}
+
+async fn write_all(
+    mut writer: impl AsyncWrite + Unpin,
+    mut queue: mpsc::Receiver<Outbound>,
+    shared: Arc<Shared>,
+) {
+    let writing = async {
+        while let Some(outbound) = queue.recv().await {
+            if write_one(&mut writer, outbound).await.is_err() {
+                // Its output may still hold answers, and a better reason.
+                tokio::time::sleep(DEATH_SETTLES).await;
+                shared.close("the server closed its input");
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = writing => {}
+        () = shared.stopped() => {}
+    }
+}
+
+async fn write_one(
+    writer: &mut (impl AsyncWrite + Unpin),
+    outbound: Outbound,
+) -> std::io::Result<()> {
+    let Outbound { mut bytes, ticket } = outbound;
+    if ticket.as_ref().is_some_and(|ticket| !ticket.leave()) {
+        return Ok(());
+    }
+    bytes.push(b'\n');
+    let mut rest = bytes.as_slice();
+    while !rest.is_empty() {
+        match writer.write(rest).await {
+            Ok(written) if written > 0 => rest = rest.get(written..).unwrap_or_default(),
+            failed => {
+                if let Some(ticket) = ticket.filter(|_| rest.len() == bytes.len()) {
+                    ticket.unsent();
+                }
+                return Err(failed
+                    .err()
+                    .unwrap_or_else(|| std::io::ErrorKind::WriteZero.into()));
+            }
+        }
+    }
+    writer.flush().await
+}
+
+async fn read_all(
+    reader: impl AsyncRead + Unpin,
+    outbox: mpsc::Sender<Outbound>,
+    shared: Arc<Shared>,
+) {
+    let mut lines = Lines::new(reader, shared.message_bytes_max);
+    let reading = async {
+        loop {
+            match lines.next().await {
+                Ok(Some(Line::Whole(line))) => hear(line, &outbox, &shared),
+                Ok(Some(Line::TooLong { head, tail })) => hear_too_long(head, tail, &shared),
+                Ok(Some(Line::Endless { head })) => {
+                    hear_too_long(head, &[], &shared);
+                    shared.close("the server sent a line without end");
+                    return;
+                }
+                Ok(None) => return shared.close(&shared.death().await),
+                Err(error) => return shared.close(&format!("its output cannot be read: {error}")),
+            }
+        }
+    };
+    tokio::select! {
+        () = reading => {}
+        () = shared.stopped() => {}
+    }
+}
+
+fn hear(line: &[u8], outbox: &mpsc::Sender<Outbound>, shared: &Shared) {
+    match jsonrpc::parse(line) {
+        Incoming::Answer { id, answer } => shared.settle(id, Ok(answer)),
+        Incoming::Notification { method, .. } => shared.diagnostics.notification(&method),
+        Incoming::Request { id, method, .. } => {
+            let bytes = jsonrpc::answer_request(&id, &method);
+            // A server that asks faster than it listens gets fewer answers.
+            let _ = outbox.try_send(Outbound {
+                bytes,
+                ticket: None,
+            });
+        }
+        Incoming::Stray => hear_stray(line, shared),
+    }
+}
+
+/// A broken line may still be somebody's answer: whoever waits should not wait in vain.
+fn hear_stray(line: &[u8], shared: &Shared) {
+    const END_BYTES: usize = 512;
+    let tail = line
+        .get(line.len().saturating_sub(END_BYTES)..)
+        .unwrap_or_default();
+    let head = line.get(..END_BYTES).unwrap_or(line);
+    let looks_like_rpc = [head, tail]
+        .iter()
+        .any(|end| String::from_utf8_lossy(end).contains("\"jsonrpc\""));
+    let id = jsonrpc::answered_id(head, tail).filter(|_| looks_like_rpc);
+    match id {
+        Some(id) => shared.settle(
+            id,
+            Err(LinkError::unreadable(
+                "the answer is not valid JSON in UTF-8",
+            )),
+        ),
+        None => shared.diagnostics.stray(line),
+    }
+}
+
+/// Without its id nobody knows whose answer was lost, so that nobody may go on waiting.
+fn hear_too_long(head: &[u8], tail: &[u8], shared: &Shared) {
+    let error = LinkError::too_large(shared.message_bytes_max);
+    match jsonrpc::answered_id(head, tail) {
+        Some(id) => shared.settle(id, Err(error)),
+        None => shared.close_with(&error),
+    }
+}
+
+async fn keep_stderr(mut stderr: impl AsyncRead + Unpin, shared: Arc<Shared>) {
+    const READ_BYTES: usize = 8 * 1024;
+    let mut buffer = vec![0; READ_BYTES];
+    let reading = async {
+        while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
+            shared
+                .diagnostics
+                .stderr(buffer.get(..read).unwrap_or_default());
+        }
+    };
+    tokio::select! {
+        () = reading => {}
+        () = shared.stopped() => {}
+    }
+}
+
+async fn watch_child(mut group: Group, grace: Duration, shared: Arc<Shared>) {
+    tokio::select! {
+        how = group.ended() => {
+            shared.ended.send_replace(Some(how));
+            group.sweep(grace).await;
+            // Its last answers may still be in the pipe; then the reader sees the end.
+            tokio::time::sleep(DEATH_SETTLES).await;
+            shared.close(&shared.death().await);
+        }
+        () = shared.stopped() => group.stop(grace).await,
+    }
+}
