@@ -46,8 +46,10 @@ fn hex_digit(digit: u8) -> Option<u8> {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("sha256:")?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        let digit = |n: u8| char::from_digit(n.into(), 16).unwrap_or('0');
+        let hex = self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+        let text: String = "sha256:".chars().chain(hex).collect();
+        f.write_str(&text)
     }
 }
 
@@ -170,20 +172,30 @@ fn write_number(number: &Number, out: &mut Vec<u8>) {
 
 fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
-    for c in text.chars() {
-        match c {
-            '"' => out.extend_from_slice(b"\\\""),
-            '\\' => out.extend_from_slice(b"\\\\"),
-            '\u{8}' => out.extend_from_slice(b"\\b"),
-            '\u{c}' => out.extend_from_slice(b"\\f"),
-            '\n' => out.extend_from_slice(b"\\n"),
-            '\r' => out.extend_from_slice(b"\\r"),
-            '\t' => out.extend_from_slice(b"\\t"),
-            c if c < ' ' => out.extend_from_slice(format!("\\u{:04x}", c as u32).as_bytes()),
-            c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
-        }
+    let mut rest = text.as_bytes();
+    // Whole runs at once: an escape is one ASCII byte, and so never part of another character.
+    while let Some(at) = rest.iter().position(|b| matches!(b, 0..=0x1f | b'"' | b'\\')) {
+        let (run, tail) = rest.split_at(at);
+        out.extend_from_slice(run);
+        let Some((byte, after)) = tail.split_first() else { break };
+        write_escape(*byte, out);
+        rest = after;
     }
+    out.extend_from_slice(rest);
     out.push(b'"');
+}
+
+fn write_escape(byte: u8, out: &mut Vec<u8>) {
+    match byte {
+        b'"' => out.extend_from_slice(b"\\\""),
+        b'\\' => out.extend_from_slice(b"\\\\"),
+        0x8 => out.extend_from_slice(b"\\b"),
+        0xc => out.extend_from_slice(b"\\f"),
+        b'\n' => out.extend_from_slice(b"\\n"),
+        b'\r' => out.extend_from_slice(b"\\r"),
+        b'\t' => out.extend_from_slice(b"\\t"),
+        _ => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+    }
 }
 
 #[cfg(test)]
@@ -206,6 +218,7 @@ mod tests {
             "{\"\u{1f600}\":2,\"\u{fb33}\":1}",
         );
         check(&json!("\u{1}\n\"\u{2028}"), "\"\\u0001\\n\\\"\u{2028}\"");
+        check(&json!("\\a\u{8}ä\u{c}\r\t\u{7f}"), "\"\\\\a\\bä\\f\\r\\t\u{7f}\"");
     }
 
     #[test]

@@ -18,6 +18,9 @@ use crate::rules::{Consulted, Level, Rules};
 pub use authorized::{AuthorizedCall, CallParts};
 pub use question::{Answer, Pending, Question};
 
+/// A call with more findings than these is as wrong as with these.
+const FINDINGS_MAX: usize = 8;
+
 /// What does not change during a run.
 #[derive(Debug, Clone)]
 pub struct Standing {
@@ -46,19 +49,21 @@ pub struct Refusal {
 #[must_use]
 pub fn decide(call: Call, standing: &Standing, grants: &mut Grants) -> Decision {
     let Some(tool) = standing.catalog.find(&call.tool) else {
-        return deny(
-            call,
-            Code::NotDisclosed,
-            vec!["the tool is not known in this run".into()],
-        );
+        let reasons = vec!["the tool is not known in this run".into()];
+        return deny(call, Code::NotDisclosed, reasons);
     };
     let findings = tool.input.findings(call.args.value());
     if !findings.is_empty() {
+        let findings = findings.into_iter().take(FINDINGS_MAX).collect();
         return deny(call, Code::InvalidArguments, findings);
     }
-    let Consulted { level, reasons } = standing.rules.consult(&call);
+    let Consulted {
+        level,
+        reasons,
+        told,
+    } = standing.rules.consult(&call);
     match level {
-        Level::Deny => deny(call, Code::Denied, reasons),
+        Level::Deny => Decision::Deny(Refusal::new(call, Code::Denied, reasons, &told)),
         Level::Allow => Decision::Allow(authorize(call, tool, Why::rules(reasons), grants)),
         Level::Ask => lift_or_ask(call, tool, reasons, grants),
     }
@@ -87,11 +92,11 @@ pub fn settle(pending: Pending, answer: Answer, grants: &mut Grants) -> Decision
         }
         Answer::Refuse => {
             reasons.push("answered: refused".into());
-            deny(call, Code::Refused, reasons)
+            Decision::Deny(Refusal::new(call, Code::Refused, reasons, &[]))
         }
         Answer::Unanswered => {
             reasons.push("nobody answered".into());
-            deny(call, Code::Unanswered, reasons)
+            Decision::Deny(Refusal::new(call, Code::Unanswered, reasons, &[]))
         }
     }
 }
@@ -154,19 +159,26 @@ fn authorize(call: Call, tool: &Arc<Tool>, why: Why, grants: &mut Grants) -> Aut
     AuthorizedCall::new(call, Arc::clone(tool), why.reasons, why.used)
 }
 
+/// A refusal whose reasons are the script's to know.
 fn deny(call: Call, code: Code, reasons: Vec<String>) -> Decision {
-    Decision::Deny(Refusal::new(call, code, reasons))
+    let told = reasons.clone();
+    Decision::Deny(Refusal::new(call, code, reasons, &told))
 }
 
 impl Refusal {
-    fn new(call: Call, code: Code, reasons: Vec<String>) -> Self {
+    fn new(call: Call, code: Code, reasons: Vec<String>, told: &[String]) -> Self {
         let verb = match code {
-            Code::InvalidArguments => "was not made: its arguments do not fit",
+            Code::InvalidArguments => "was not made, its arguments do not fit",
             Code::Refused => "was refused by the approver",
-            Code::Unanswered => "was not approved in time",
+            Code::Unanswered => "was not approved: nobody answered",
             _ => "was denied",
         };
-        let message = format!("the call to `{}` {verb}: {}", call.tool, reasons.join("; "));
+        let colon = if told.is_empty() { "" } else { ": " };
+        let message = format!(
+            "the call to `{}` {verb}{colon}{}",
+            call.tool,
+            told.join("; ")
+        );
         Self {
             call,
             code,

@@ -1,21 +1,18 @@
 //! What a tool's reply means: a value, a failure, or nobody can tell.
 //!
-//! A value is, in this order: `structuredContent` (the X of `{result: X}` where
-//! the catalog says that this is only a wrapper); of a single text block the
-//! JSON text itself when it is an object or array, else the text as a string;
-//! else the content array as it came.
+//! What counts as the value of a result stands in `outcome/value.rs`.
 
-use std::collections::HashMap;
+mod value;
 
 use sandbox_protocol::{Failure, Outcome};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 use crate::catalog::Tool;
 pub use crate::code::Code;
-use crate::json::{self, Bounds};
 use crate::limits::Limits;
 use crate::report::ReportedOutcome;
+
+use value::CallResult;
 
 /// What a server, or an in-process tool, answered; or why it did not.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,88 +59,102 @@ pub struct Judged {
 pub fn judge(reply: Reply, tool: &Tool, limits: &Limits) -> Judged {
     match reply {
         Reply::Result {
-            is_error: true,
+            is_error,
             content,
             structured_content,
         } => {
-            let said = first_text(&content).unwrap_or_else(|| "the tool reported an error".into());
-            let mut failed = failure(tool, Code::ToolFailed, bounded(&said));
-            failed.content = content;
-            failed.structured_content = structured_content.unwrap_or_default();
-            judged(failed, ReportedOutcome::Failed, Code::ToolFailed, None)
-        }
-        Reply::Result {
-            is_error: false,
-            content,
-            structured_content,
-        } => match value(content, structured_content, tool, limits) {
-            Ok(value) => Judged {
-                outcome: Outcome::Value(value),
-                reported: ReportedOutcome::Returned,
-                code: None,
-                why: None,
-            },
-            Err(why) => {
-                let message = format!("the result of `{}` is not usable: {why}", tool.id);
-                let failed = failure(tool, Code::ResultInvalid, bounded(&message));
-                judged(failed, ReportedOutcome::Failed, Code::ResultInvalid, None)
+            let result = CallResult::within(limits, content, structured_content);
+            match result {
+                Ok(result) if is_error => tool_failed(tool, result),
+                Ok(result) => match result.value(tool, limits) {
+                    Ok(value) => returned(value),
+                    Err((result, why)) => result_invalid(tool, &why, result),
+                },
+                Err(bad) => result_invalid(tool, &bad.to_string(), CallResult::default()),
             }
-        },
+        }
         Reply::Refused { code, message } => {
-            let message = format!(
-                "the server refused the call (code {code}): {}",
-                bounded(&message)
-            );
-            let failed = failure(tool, Code::ToolFailed, message);
-            judged(failed, ReportedOutcome::Failed, Code::ToolFailed, None)
+            let said = bounded(&message);
+            let message = format!("the server refused the call (code {code}): {said}");
+            failed(Failure {
+                message,
+                ..failure(tool, Code::ToolFailed)
+            })
         }
         Reply::NotSent { why } => {
             let message = "the server cannot be reached; the call did not leave".into();
-            let failed = Failure {
-                retryable: true,
-                ..failure(tool, Code::ServerUnavailable, message)
-            };
-            judged(
-                failed,
-                ReportedOutcome::NotSent,
-                Code::ServerUnavailable,
-                Some(why),
-            )
+            let failure = failure(tool, Code::ServerUnavailable);
+            Judged {
+                outcome: Outcome::Failure(Failure {
+                    message,
+                    retryable: true,
+                    ..failure
+                }),
+                reported: ReportedOutcome::NotSent,
+                code: Some(Code::ServerUnavailable),
+                why: Some(why),
+            }
         }
         Reply::Lost { why, cause } => {
-            let message = format!("{}; the call may have had its effect", lost(cause));
-            let failed = failure(tool, Code::OutcomeUnknown, message);
-            judged(
-                failed,
-                ReportedOutcome::Unknown,
-                Code::OutcomeUnknown,
-                Some(why),
-            )
+            let message = format!("{}; the call may have had its effect", says(cause));
+            let failure = failure(tool, Code::OutcomeUnknown);
+            Judged {
+                outcome: Outcome::Failure(Failure { message, ..failure }),
+                reported: ReportedOutcome::Unknown,
+                code: Some(Code::OutcomeUnknown),
+                why: Some(why),
+            }
         }
     }
 }
 
-fn judged(failure: Failure, reported: ReportedOutcome, code: Code, why: Option<String>) -> Judged {
+fn returned(value: Vec<u8>) -> Judged {
     Judged {
-        outcome: Outcome::Failure(failure),
-        reported,
-        code: Some(code),
-        why,
+        outcome: Outcome::Value(value),
+        reported: ReportedOutcome::Returned,
+        code: None,
+        why: None,
     }
 }
 
-fn failure(tool: &Tool, code: Code, message: String) -> Failure {
+/// `isError`: the tool's own words, and all that came with them.
+fn tool_failed(tool: &Tool, result: CallResult) -> Judged {
+    let said = result.first_text();
+    let message = said.map_or("the tool reported an error".into(), |said| bounded(&said));
+    let failure = failure(tool, Code::ToolFailed);
+    failed(result.attached_to(Failure { message, ..failure }))
+}
+
+/// The tool did its work, and what it says of it cannot be handed on as its value.
+fn result_invalid(tool: &Tool, why: &str, result: CallResult) -> Judged {
+    let message = bounded(&format!("the result of `{}` is not usable: {why}", tool.id));
+    let failure = failure(tool, Code::ResultInvalid);
+    failed(result.attached_to(Failure { message, ..failure }))
+}
+
+fn failed(failure: Failure) -> Judged {
+    let code = Code::parse(&failure.code);
+    let outcome = Outcome::Failure(failure);
+    Judged {
+        outcome,
+        reported: ReportedOutcome::Failed,
+        code,
+        why: None,
+    }
+}
+
+fn failure(tool: &Tool, code: Code) -> Failure {
     Failure {
         code: code.as_str().into(),
         tool: tool.id.to_string(),
-        message,
+        message: String::new(),
         retryable: false,
         content: Vec::new(),
         structured_content: Vec::new(),
     }
 }
 
-fn lost(cause: LostCause) -> &'static str {
+fn says(cause: LostCause) -> &'static str {
     match cause {
         LostCause::TimedOut => "no answer came in time",
         LostCause::Disconnected => "the server went away before it answered",
@@ -151,78 +162,6 @@ fn lost(cause: LostCause) -> &'static str {
         LostCause::Unreadable => "the answer cannot be read",
         LostCause::InputRequired => "the server asked for input, which nobody gives it",
     }
-}
-
-fn value(
-    content: Vec<u8>,
-    structured: Option<Vec<u8>>,
-    tool: &Tool,
-    limits: &Limits,
-) -> Result<Vec<u8>, String> {
-    let bounds = Bounds {
-        bytes_max: limits.result_bytes_max,
-        depth_max: limits.json_depth_max,
-        nodes_max: limits.json_nodes_max,
-    };
-    let text = structured.as_ref().unwrap_or(&content);
-    json::measure(text, bounds).map_err(|bad| bad.to_string())?;
-    if let (Some(output), Some(structured)) = (&tool.output, &structured) {
-        let value = serde_json::from_slice(structured).map_err(|bad| bad.to_string())?;
-        let findings = output.findings(&value);
-        if !findings.is_empty() {
-            return Err(findings.join("; "));
-        }
-    }
-    match structured {
-        Some(structured) if tool.unwrap => Ok(unwrapped(&structured).unwrap_or(structured)),
-        Some(structured) => Ok(structured),
-        None => Ok(only_text(&content).map_or(content, |text| text_value(text, bounds))),
-    }
-}
-
-/// The X of `{result: X}`, and nothing of an object with any other member.
-fn unwrapped(structured: &[u8]) -> Option<Vec<u8>> {
-    let members: HashMap<String, &RawValue> = serde_json::from_slice(structured).ok()?;
-    let result = members.get("result").filter(|_| members.len() == 1)?;
-    Some(result.get().as_bytes().to_vec())
-}
-
-fn text_value(text: String, bounds: Bounds) -> Vec<u8> {
-    let is_composite = text.trim_start().starts_with(['{', '[']);
-    let is_json = || serde_json::from_str::<&RawValue>(&text).is_ok();
-    if is_composite && json::measure(text.as_bytes(), bounds).is_ok() && is_json() {
-        return text.into_bytes();
-    }
-    serde_json::Value::String(text).to_string().into_bytes()
-}
-
-#[derive(Deserialize)]
-struct Block {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default)]
-    text: String,
-}
-
-fn only_text(content: &[u8]) -> Option<String> {
-    let blocks: Vec<&RawValue> = serde_json::from_slice(content).ok()?;
-    let [block] = blocks.as_slice() else {
-        return None;
-    };
-    serde_json::from_str::<Block>(block.get())
-        .ok()
-        .filter(|b| b.kind == "text")
-        .map(|b| b.text)
-}
-
-fn first_text(content: &[u8]) -> Option<String> {
-    let blocks: Vec<&RawValue> = serde_json::from_slice(content).ok()?;
-    let read = |block: &&RawValue| serde_json::from_str::<Block>(block.get()).ok();
-    blocks
-        .iter()
-        .filter_map(read)
-        .find(|b| b.kind == "text" && !b.text.is_empty())
-        .map(|b| b.text)
 }
 
 fn bounded(text: &str) -> String {

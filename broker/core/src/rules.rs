@@ -8,6 +8,7 @@ mod pattern;
 
 use std::fmt;
 
+use codegen::closest::closest;
 use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
@@ -44,15 +45,25 @@ pub struct Rule {
     pub origin: Option<String>,
 }
 
-/// The name of a rule in reasons: `--deny 'fs.delete*'`, or with its origin
-/// `deny 'fs.delete*' (airlock.toml:12)`.
+impl Rule {
+    /// The name of a rule: all that a script is told of it.
+    #[must_use]
+    pub fn id(&self) -> String {
+        let (level, pattern) = (self.level.as_str(), self.pattern.as_str());
+        match self.origin {
+            Some(_) => format!("{level} '{pattern}'"),
+            None => format!("--{level} '{pattern}'"),
+        }
+    }
+}
+
+/// The name and where the rule stands: `deny 'fs.delete*' (airlock.toml:12)`.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (level, pattern) = (self.level.as_str(), self.pattern.as_str());
-        match &self.origin {
-            Some(origin) => write!(f, "{level} '{pattern}' ({origin})"),
-            None => write!(f, "--{level} '{pattern}'"),
-        }
+        f.write_str(&self.id())?;
+        self.origin
+            .iter()
+            .try_for_each(|origin| write!(f, " ({origin})"))
     }
 }
 
@@ -66,7 +77,10 @@ pub struct Rules {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Consulted {
     pub level: Level,
+    /// For the report, the approver and the journal.
     pub reasons: Vec<String>,
+    /// The same for the script: names of rules, no places.
+    pub told: Vec<String>,
 }
 
 impl Rules {
@@ -94,27 +108,47 @@ impl Rules {
         let matching = || self.rules.iter().filter(|rule| rule.pattern.matches(tool));
         let Some(level) = matching().map(|rule| rule.level).max() else {
             let level = self.default;
-            let reason = format!("no rule matches, and the default is {}", level.as_str());
+            let reasons = vec![format!(
+                "no rule matches, and the default is {}",
+                level.as_str()
+            )];
             return Consulted {
                 level,
-                reasons: vec![reason],
+                told: reasons.clone(),
+                reasons,
             };
         };
-        let deciding = matching().filter(|rule| rule.level == level);
+        let deciding = || matching().filter(|rule| rule.level == level);
         Consulted {
             level,
-            reasons: deciding.map(|rule| format!("rule {rule}")).collect(),
+            reasons: deciding().map(|rule| format!("rule {rule}")).collect(),
+            told: deciding()
+                .map(|rule| format!("rule {}", rule.id()))
+                .collect(),
         }
     }
 
     /// Rules that match no tool of the catalog, each with the closest `server.tool` there is.
     #[must_use]
     pub fn unmatched<'a>(&'a self, catalog: &Catalog) -> Vec<(&'a Rule, Option<ToolId>)> {
-        let idle = |rule: &&Rule| !catalog.tools().any(|tool| rule.pattern.matches(&tool.id));
+        let ids: Vec<_> = catalog
+            .tools()
+            .map(|tool| (tool.id.to_string(), &tool.id))
+            .collect();
+        let idle = |rule: &&Rule| !ids.iter().any(|(_, id)| rule.pattern.matches(id));
+        let closest = |rule: &Rule| {
+            let word = closest(
+                rule.pattern.as_str(),
+                ids.iter().map(|(text, _)| text.as_str()),
+            )?;
+            ids.iter()
+                .find(|(text, _)| text == word)
+                .map(|(_, id)| (*id).clone())
+        };
         self.rules
             .iter()
             .filter(idle)
-            .map(|rule| (rule, closest(rule, catalog)))
+            .map(|rule| (rule, closest(rule)))
             .collect()
     }
 
@@ -138,17 +172,6 @@ impl Rules {
             .chain([default])
             .collect()
     }
-}
-
-fn closest(rule: &Rule, catalog: &Catalog) -> Option<ToolId> {
-    const CLOSE_ENOUGH: f64 = 0.7;
-    let score = |id: &ToolId| strsim::jaro_winkler(rule.pattern.as_str(), &id.to_string());
-    catalog
-        .tools()
-        .map(|tool| (score(&tool.id), &tool.id))
-        .filter(|(score, _)| *score >= CLOSE_ENOUGH)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, id)| id.clone())
 }
 
 #[cfg(test)]
@@ -230,5 +253,9 @@ mod tests {
             origin: Some("airlock.toml:12".into()),
         };
         assert_eq!(rule.to_string(), "deny 'fs.*' (airlock.toml:12)");
+        let told = Rules::new(vec![rule], false)
+            .consult_tool(&ToolId::parse("fs.a").unwrap())
+            .told;
+        assert_eq!(told, ["rule deny 'fs.*'"]);
     }
 }

@@ -10,6 +10,20 @@ use serde_json::{Map, Value};
 use super::{Entry, VERSION};
 use crate::id::Digest;
 
+/// The members of an entry whose texts are somebody else's. All others are our
+/// own words, names and digests, without which a journal could not be read.
+const FREE_TEXTS: [&str; 9] = [
+    "args",
+    "error",
+    "input",
+    "payload",
+    "reasons",
+    "rules",
+    "script",
+    "script_name",
+    "why",
+];
+
 /// Replaces known secrets in one text; none when there is nothing to replace.
 /// Digests in the entries stay those of the true bytes.
 #[derive(Clone)]
@@ -89,7 +103,9 @@ impl Chain {
             Ok(_) => return Err(Unsealable("not an object".into())),
             Err(error) => return Err(Unsealable(error.to_string())),
         };
-        self.redact.members(&mut body);
+        let is_free = |key: &str| FREE_TEXTS.contains(&key);
+        let texts = body.iter_mut().filter(|(key, _)| is_free(key));
+        texts.for_each(|(_, value)| self.redact.value(value));
         body.insert("v".into(), VERSION.into());
         body.insert("seq".into(), self.seq.into());
         body.insert("at_ms".into(), entry.at_ms.into());

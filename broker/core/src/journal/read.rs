@@ -8,8 +8,16 @@ use codegen::canonical;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Body, Ended, VERSION, Verdict};
+use super::{Body, Decided, Ended, VERSION, Verdict};
 use crate::id::{CallId, Digest};
+use crate::json::{self, Bounds};
+
+/// A line of our own: arguments within the deepest limit that can be set, and a few levels around.
+const LINE: Bounds = Bounds {
+    bytes_max: u32::MAX,
+    depth_max: 600,
+    nodes_max: u32::MAX,
+};
 
 /// One line as it was read.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -49,6 +57,15 @@ pub struct Broken {
 }
 
 impl Verified {
+    /// What was decided of a call: its tool, its arguments, the reasons.
+    #[must_use]
+    pub fn decided(&self, call: CallId) -> Option<&Decided> {
+        self.lines.iter().find_map(|line| match &line.body {
+            Body::Decided(decided) if decided.call == call => Some(&**decided),
+            _ => None,
+        })
+    }
+
     #[must_use]
     pub fn ended(&self) -> Option<&Ended> {
         match self.lines.last().map(|line| &line.body) {
@@ -96,7 +113,8 @@ struct Reader {
 
 impl Reader {
     fn take(&mut self, text: &[u8]) -> Result<(), String> {
-        let value: Value = parse(text)?;
+        json::measure(text, LINE).map_err(|bad| bad.to_string())?;
+        let value = json::parse(text).map_err(|bad| bad.to_string())?;
         if canonical::canonical(&value) != text {
             return Err("not in canonical form".into());
         }
@@ -151,11 +169,4 @@ impl Reader {
         }
         Ok(())
     }
-}
-
-fn parse(text: &[u8]) -> Result<Value, String> {
-    let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let value = Value::deserialize(&mut deserializer).map_err(|error| error.to_string())?;
-    deserializer.end().map_err(|error| error.to_string())?;
-    Ok(value)
 }

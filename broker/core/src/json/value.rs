@@ -1,8 +1,9 @@
-//! A JSON text into a value, a key that stands twice refused. The caller has
+//! A JSON text into a value; strictly, a key that stands twice is refused. The caller has
 //! bounded the depth, so serde's own fixed bound is switched off.
 
 use std::fmt;
 
+use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
@@ -14,6 +15,15 @@ pub(super) fn parse(text: &[u8]) -> Result<Value, BadJson> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     deserializer.disable_recursion_limit();
     let value = Strict.deserialize(&mut deserializer).map_err(bad)?;
+    deserializer.end().map_err(bad)?;
+    Ok(value)
+}
+
+/// Of a key that stands twice, the last one counts.
+pub(super) fn lenient(text: &[u8]) -> Result<Value, BadJson> {
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    deserializer.disable_recursion_limit();
+    let value = Value::deserialize(&mut deserializer).map_err(bad)?;
     deserializer.end().map_err(bad)?;
     Ok(value)
 }

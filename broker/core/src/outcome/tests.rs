@@ -39,12 +39,7 @@ fn structured_content_is_the_value_and_a_declared_wrapper_is_taken_off() {
         Some(r#"{"result": [1,{"a":2}]}"#),
         r#"[1,{"a":2}]"#,
     );
-    check_value(
-        &wrapped,
-        text,
-        Some(r#"{"result":1,"more":2}"#),
-        r#"{"result":1,"more":2}"#,
-    );
+    check_value(&wrapped, text, Some(r#"{"result":1,"more":2}"#), "1");
     check_value(&plain, "[]", Some("null"), "null");
     check_value(
         &plain,
@@ -184,4 +179,42 @@ fn a_result_that_breaks_its_schema_or_a_limit_is_a_failure_and_not_a_value() {
         ReportedOutcome::Failed,
         "deeper than 8",
     );
+}
+
+#[test]
+fn a_tool_that_promises_structured_content_may_spell_it_in_its_text() {
+    let number = Check::new(
+        |value| match value.get("result").is_some_and(|it| it.is_number()) {
+            true => Vec::new(),
+            false => vec!["`result` must be a number".into()],
+        },
+    );
+    let checked = Tool {
+        output: Some(number),
+        unwrap: true,
+        ..tool("fs.read")
+    };
+    let text = |t: &str| format!(r#"[{{"type":"text","text":{}}}]"#, serde_json::json!(t));
+    check_value(&checked, &text(r#"{"result":5}"#), None, "5");
+    check_value(&checked, &text("5"), None, "5");
+    for content in [text("five"), text(r#"{"other":5}"#), "[]".into()] {
+        let reply = result(false, &content, None);
+        let judged = judge(reply, &checked, &Limits::default());
+        assert_eq!(judged.code, Some(Code::ResultInvalid), "{content}");
+        let Outcome::Failure(failure) = judged.outcome else {
+            panic!()
+        };
+        assert_eq!(failure.content, content.as_bytes());
+    }
+    let string = Check::new(
+        |value| match value.get("result").is_some_and(|it| it.is_string()) {
+            true => Vec::new(),
+            false => vec!["`result` must be a string".into()],
+        },
+    );
+    let checked = Tool {
+        output: Some(string),
+        ..checked
+    };
+    check_value(&checked, &text("five"), None, r#""five""#);
 }

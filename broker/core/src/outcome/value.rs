@@ -1,0 +1,164 @@
+//! What counts as the value of a tool's result. This is the one place that says it:
+//!
+//! 1. `structuredContent`, checked against the output schema; the X of
+//!    `{result: X}` where the description declares nothing but this wrapper.
+//! 2. Without it, for a tool that has no output schema: of a single text block
+//!    the JSON text itself when it spells an object or an array, else the text
+//!    as a string; of any other content the typed array as it came.
+//! 3. Without it, for a tool that has an output schema: the JSON that a single
+//!    text block spells (or, for a wrapper, the text), if the schema accepts it.
+
+use codegen::unwrap;
+use sandbox_protocol::Failure;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::catalog::{Check, Tool};
+use crate::json::{self, BadJson, Bounds};
+use crate::limits::Limits;
+
+/// The two payloads of a result, as JSON text.
+#[derive(Debug, Default)]
+pub(super) struct CallResult {
+    content: Vec<u8>,
+    structured: Option<Vec<u8>>,
+}
+
+type Unusable = (CallResult, String);
+
+impl CallResult {
+    pub(super) fn within(
+        limits: &Limits,
+        content: Vec<u8>,
+        structured: Option<Vec<u8>>,
+    ) -> Result<Self, BadJson> {
+        json::measure(&content, bounds(limits))?;
+        structured
+            .iter()
+            .try_for_each(|text| json::measure(text, bounds(limits)))?;
+        Ok(Self {
+            content,
+            structured,
+        })
+    }
+
+    pub(super) fn value(mut self, tool: &Tool, limits: &Limits) -> Result<Vec<u8>, Unusable> {
+        match (self.structured.take(), &tool.output) {
+            (Some(structured), Some(output)) => match refused(output, &structured) {
+                Some(why) => Err((
+                    Self {
+                        structured: Some(structured),
+                        ..self
+                    },
+                    why,
+                )),
+                None => Ok(unwrapped(structured, tool)),
+            },
+            (Some(structured), None) => Ok(unwrapped(structured, tool)),
+            (None, None) => Ok(match self.only_text() {
+                Some(text) => text_value(text, limits),
+                None => self.content,
+            }),
+            (None, Some(output)) => match self.spelled(tool, output, limits) {
+                Some(value) => Ok(value),
+                None => Err((
+                    self,
+                    "it has no structured content, which its description promises".into(),
+                )),
+            },
+        }
+    }
+
+    /// What a single text block spells, as far as the output schema accepts it.
+    fn spelled(&self, tool: &Tool, output: &Check, limits: &Limits) -> Option<Vec<u8>> {
+        let text = self.only_text()?;
+        json::measure(text.as_bytes(), bounds(limits)).ok()?;
+        let parsed: Option<Value> = serde_json::from_str(&text).ok();
+        let fits = |value: &Value| output.findings(value).is_empty();
+        if parsed.as_ref().is_some_and(fits) {
+            return Some(unwrapped(text.into_bytes(), tool));
+        }
+        let wrapped = |inner: Value| tool.unwrap && fits(&json!({ "result": inner }));
+        if parsed.is_some_and(wrapped) {
+            return Some(text.into_bytes());
+        }
+        let quoted = Value::String(text);
+        wrapped(quoted.clone()).then(|| quoted.to_string().into_bytes())
+    }
+
+    /// The text of the first text block that says something.
+    pub(super) fn first_text(&self) -> Option<String> {
+        self.blocks()
+            .iter()
+            .filter_map(|block| text_of(block))
+            .find(|text| !text.is_empty())
+    }
+
+    fn only_text(&self) -> Option<String> {
+        match self.blocks().as_slice() {
+            [block] => text_of(block),
+            _ => None,
+        }
+    }
+
+    fn blocks(&self) -> Vec<&RawValue> {
+        serde_json::from_slice(&self.content).unwrap_or_default()
+    }
+
+    /// A failure that carries everything that the server sent.
+    pub(super) fn attached_to(self, failure: Failure) -> Failure {
+        let structured_content = self.structured.unwrap_or_default();
+        Failure {
+            content: self.content,
+            structured_content,
+            ..failure
+        }
+    }
+}
+
+fn bounds(limits: &Limits) -> Bounds {
+    Bounds {
+        bytes_max: limits.result_bytes_max,
+        depth_max: limits.json_depth_max,
+        nodes_max: limits.json_nodes_max,
+    }
+}
+
+fn refused(output: &Check, structured: &[u8]) -> Option<String> {
+    let findings = match json::parse(structured) {
+        Ok(value) => output.findings(&value),
+        Err(bad) => vec![bad.to_string()],
+    };
+    (!findings.is_empty()).then(|| findings.join("; "))
+}
+
+fn unwrapped(structured: Vec<u8>, tool: &Tool) -> Vec<u8> {
+    let inner = if tool.unwrap {
+        unwrap::inner_text(&structured)
+    } else {
+        None
+    };
+    inner.map(<[u8]>::to_vec).unwrap_or(structured)
+}
+
+fn text_value(text: String, limits: &Limits) -> Vec<u8> {
+    let is_composite = text.trim_start().starts_with(['{', '[']);
+    let is_within = || json::measure(text.as_bytes(), bounds(limits)).is_ok();
+    if is_composite && is_within() && serde_json::from_str::<&RawValue>(&text).is_ok() {
+        return text.into_bytes();
+    }
+    Value::String(text).to_string().into_bytes()
+}
+
+fn text_of(block: &RawValue) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Block {
+        #[serde(rename = "type")]
+        kind: String,
+        #[serde(default)]
+        text: String,
+    }
+    let block: Block = serde_json::from_str(block.get()).ok()?;
+    (block.kind == "text").then_some(block.text)
+}
