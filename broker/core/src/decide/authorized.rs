@@ -8,6 +8,19 @@ use crate::catalog::Tool;
 use crate::grant::Use;
 use crate::id::{CallId, Digest, ToolId};
 
+/// A call that was decided on and may leave, once.
+///
+/// ```compile_fail
+/// fn twice(call: airlock_core::decide::AuthorizedCall) {
+///     let _again = call.clone();
+/// }
+/// ```
+///
+/// ```compile_fail
+/// fn undecided(call: airlock_core::call::Call) -> airlock_core::decide::AuthorizedCall {
+///     airlock_core::decide::AuthorizedCall { call, ..unimplemented!() }
+/// }
+/// ```
 #[derive(Debug)]
 #[must_use = "a call that was allowed and is not made must be recorded as not sent"]
 pub struct AuthorizedCall {

@@ -151,6 +151,24 @@ fn a_line_is_one_canonical_object_with_version_number_and_digest_of_the_line_bef
     assert!(second.contains(r#""args":{"n":0.1,"path":"a"}"#) && second.ends_with("\"v\":1}\n"));
 }
 
+/// Journals outlive the program that wrote them: a change here is a new version.
+#[test]
+fn version_one_of_the_format_stays_as_it_is() {
+    let lines = String::from_utf8(journal(&[settled(1), ended()])).unwrap();
+    let (first, second) = lines.split_once('\n').unwrap();
+    let digest = Digest::of(b"[1234567890]");
+    let expected = format!(
+        r#"{{"at_ms":1000,"call":1,"code":null,"kind":"settled","ms":5,"outcome":"returned","payload":"[1234567890]","payload_bytes":12,"payload_digest":"{digest}","prev":null,"seq":0,"v":1,"why":null}}"#
+    );
+    assert_eq!(first, expected);
+    let prev = Digest::of(first.as_bytes());
+    let usage = r#"{"calls":0,"guest_ms":0,"memory_bytes_peak":0,"output_bytes":0,"wall_ms":0}"#;
+    let expected = format!(
+        r#"{{"at_ms":1001,"code":null,"error":null,"kind":"ended","prev":"{prev}","seq":1,"status":"done","usage":{usage},"v":1,"value_digest":null}}"#
+    );
+    assert_eq!(second, format!("{expected}\n"));
+}
+
 fn settled_after_allow() -> Body {
     decided(1, Verdict::Allow)
 }
