@@ -7,7 +7,8 @@
 //! cannot be done, the rest of the batch is dropped and the run hears
 //! [`Event::AppendFailed`] before anything else; a `Finish` that was dropped so
 //! comes again, saying so. In each batch all appends stand before all effects
-//! that let anything out.
+//! that let anything out. Stopping, cancelling or withdrawing what is not there
+//! (any more) is no error.
 
 use sandbox_protocol::{ConsoleLine, Resume, Start, Step};
 

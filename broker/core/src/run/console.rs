@@ -73,9 +73,9 @@ impl Console {
     }
 
     /// For the report: the kept lines, and a marker where some are missing.
-    pub(super) fn into_lines(self) -> Vec<ReportedLine> {
+    pub(super) fn lines(&self) -> Vec<ReportedLine> {
         let dropped = self.total_dropped_bytes();
-        let mut lines = self.kept;
+        let mut lines = self.kept.clone();
         if dropped > 0 {
             let text = format!("{dropped} more bytes of console output were dropped");
             lines.push(ReportedLine {

@@ -136,6 +136,7 @@ impl Run {
     pub(super) fn append_failed(&mut self, why: String) {
         match self.life {
             Life::Running => {}
+            // Without its value: what cannot be recorded did not happen.
             Life::Finished => {
                 let report = self.report(Ending::JournalUnwritable { why });
                 self.out.finish(report);
@@ -156,11 +157,9 @@ impl Run {
         self.ending = Some(Ending::JournalUnwritable { why });
     }
 
-    fn report(&mut self, ending: Ending) -> Report {
+    fn report(&self, ending: Ending) -> Report {
         let usage = self.report_usage(&ending);
         let (status, error) = self.describe(&ending);
-        let console_dropped_bytes = self.console.total_dropped_bytes();
-        let console = std::mem::replace(&mut self.console, super::Console::new(&self.spec.limits));
         Report {
             run: self.spec.run.0.to_string(),
             status,
@@ -170,8 +169,8 @@ impl Run {
                 _ => None,
             },
             error,
-            console: console.into_lines(),
-            console_dropped_bytes,
+            console: self.console.lines(),
+            console_dropped_bytes: self.console.total_dropped_bytes(),
             calls: self.report_calls(),
             usage,
         }

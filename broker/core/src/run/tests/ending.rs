@@ -211,7 +211,15 @@ fn a_call_of_an_earlier_turn_is_unknown_when_the_journal_fails() {
 #[test]
 fn an_end_that_cannot_be_written_is_reported_as_such() {
     let mut world = World::open();
-    world.hear(0, waits(&[(0, 1)]));
+    let mut called = waits(&[(0, 1)]);
+    if let Event::Stepped { step, .. } = &mut called {
+        let text = "hello".into();
+        step.console.push(ConsoleLine {
+            level: ConsoleLevel::Log,
+            text,
+        });
+    }
+    world.hear(0, called);
     world.hear(1, lost(1));
     assert_eq!(world.hear(2, returns("1")).last().unwrap(), "finish done -");
     assert_eq!(
@@ -220,6 +228,8 @@ fn an_end_that_cannot_be_written_is_reported_as_such() {
     );
     assert_eq!(world.hear(2, append_fails()), [""; 0]);
     assert_eq!(world.outcomes(), ["unknown outcome-unknown"]);
+    assert_eq!(world.report().console[0].text, "hello");
+    assert!(world.report().value.is_none());
 }
 
 #[test]
