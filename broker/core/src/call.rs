@@ -140,6 +140,8 @@ fn kind(value: &Value) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn check(text: &str, expected: Result<&str, &str>) {
@@ -185,5 +187,40 @@ mod tests {
             &format!(r#"{{"a":"{}"}}"#, "x".repeat(100)),
             Err("108 bytes"),
         );
+    }
+
+    fn json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            "\\PC{0,6}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::hash_map("\\PC{0,4}", inner, 0..4)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn canonical_arguments_are_read_as_themselves(value in json()) {
+            let text = serde_json::json!({ "a": value }).to_string();
+            if let Ok(args) = Args::parse(text.as_bytes(), &Limits::default()) {
+                let again = Args::parse(args.bytes(), &Limits::default());
+                prop_assert_eq!(again.as_ref(), Ok(&args));
+                let journaled: Args = serde_json::from_str(args.text()).unwrap();
+                prop_assert_eq!(journaled, args);
+            }
+        }
+
+        #[test]
+        fn no_bytes_of_a_guest_make_the_reader_panic(bytes in "[\\[\\]{}\",:0-9eE.+\\\\ud-]{0,60}") {
+            let _ = Args::parse(bytes.as_bytes(), &Limits::default());
+        }
     }
 }
