@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub(crate) const METHOD_NOT_FOUND: i64 = -32_601;
@@ -178,8 +179,20 @@ pub(crate) fn result(id: &RawValue, result: &str) -> Vec<u8> {
 }
 
 pub(crate) fn error(id: &RawValue, code: i64, message: &str) -> Vec<u8> {
+    error_with(id, code, message, None)
+}
+
+pub(crate) fn error_with(
+    id: &RawValue,
+    code: i64,
+    message: &str,
+    detail: Option<&Value>,
+) -> Vec<u8> {
+    let detail = detail
+        .map(|detail| format!(r#","data":{detail}"#))
+        .unwrap_or_default();
     format!(
-        r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":{code},"message":{}}}}}"#,
+        r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":{code},"message":{}{detail}}}}}"#,
         id.get(),
         quoted(message)
     )
@@ -188,7 +201,7 @@ pub(crate) fn error(id: &RawValue, code: i64, message: &str) -> Vec<u8> {
 
 /// JSON text of a string.
 pub(crate) fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    Value::from(text).to_string()
 }
 
 /// What we say to a server that asks something of us: we offer nothing.

@@ -10,7 +10,7 @@ mod child;
 mod connection;
 mod decode;
 mod diagnostics;
-mod era;
+pub(crate) mod era;
 mod error;
 mod handshake;
 mod headers;
