@@ -19,8 +19,13 @@ use waiting::Waiting;
 const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
 const OUTBOX_MESSAGES: usize = 1_024;
 
+/// Serves on stdin and stdout until stdin ends.
+pub async fn serve() -> std::io::Result<()> {
+    serve_over(tokio::io::stdin(), tokio::io::stdout()).await
+}
+
 /// Serves until the input ends. What still waits then is dropped.
-pub async fn serve(
+pub async fn serve_over(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) -> std::io::Result<()> {

@@ -16,7 +16,7 @@ impl Talk {
     fn start() -> Self {
         let (to, input) = tokio::io::duplex(1 << 20);
         let (output, from) = tokio::io::duplex(1 << 20);
-        tokio::spawn(super::serve(input, output));
+        tokio::spawn(super::serve_over(input, output));
         Self {
             to,
             from: BufReader::new(from).lines(),

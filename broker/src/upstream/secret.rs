@@ -31,10 +31,10 @@ impl fmt::Display for Secret {
     }
 }
 
-/// The text with every one of the secrets replaced by `***`. A value shorter
-/// than four bytes is no secret and would only make the text unreadable.
+/// The text with every one of the secrets replaced by `***`. A short
+/// value (`true`, `info`) is no secret and would only make the text unreadable.
 pub(super) fn masked(text: &str, secrets: &[Secret]) -> String {
-    const SECRET_BYTES_MIN: usize = 4;
+    const SECRET_BYTES_MIN: usize = 8;
     let mut masked = text.to_owned();
     for secret in secrets.iter().map(Secret::expose) {
         // `Bearer abc` is configured whole; a server may repeat only the token.
@@ -63,9 +63,12 @@ mod tests {
 
     #[test]
     fn a_text_that_repeats_a_secret_or_the_token_in_it_is_masked() {
-        let secrets = [Secret::new("Bearer tok-123"), Secret::new("x")];
+        let secrets = [Secret::new("Bearer tok-12345"), Secret::new("x")];
         assert_eq!(
-            masked("got 'Bearer tok-123', tok-123 is bad; x stays", &secrets),
+            masked(
+                "got 'Bearer tok-12345', tok-12345 is bad; x stays",
+                &secrets
+            ),
             "got '***', *** is bad; x stays"
         );
     }
