@@ -18,7 +18,7 @@ use crate::id::{CallId, Digest, GrantId, RunId, ToolId};
 use crate::limits::Limits;
 use crate::report::{ReportedError, ReportedOutcome, Status, Usage};
 
-pub use chain::{Chain, Redact};
+pub use chain::{Chain, Redact, Unsealable};
 pub use read::{Broken, Cut, Line, Verified, read};
 
 /// Version of the format. A reader refuses every other.
