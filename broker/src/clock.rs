@@ -1,0 +1,80 @@
+//! The time. The only module that reads the clock.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Milliseconds since the Unix epoch that never go back: the wall clock is read
+/// once, and what has passed since is added.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock {
+    origin_ms: u64,
+    origin: Instant,
+}
+
+impl Clock {
+    #[must_use]
+    pub(crate) fn start() -> Self {
+        let since_epoch = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Self {
+            origin_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(0),
+            origin: Instant::now(),
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.origin_ms + u64::try_from(self.origin.elapsed().as_millis()).unwrap_or(0)
+    }
+}
+
+/// A moment as people write it, in UTC: `2026-11-21 12:41:48Z`.
+#[must_use]
+pub(crate) fn utc(at_ms: u64) -> String {
+    let seconds = at_ms / 1000;
+    let (year, month, day) = civil(seconds / 86_400);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// Year, month and day of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
+fn civil(days: u64) -> (u64, u64, u64) {
+    // Counted from 0000-03-01, so that a leap day is the last day of its year.
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 {
+        shifted_month + 3
+    } else {
+        shifted_month - 9
+    };
+    (year_of_era + era * 400 + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_written_in_utc() {
+        for (at_ms, expected) in [
+            (0, "1970-01-01 00:00:00Z"),
+            (951_782_400_000, "2000-02-29 00:00:00Z"),
+            (1_709_251_199_999, "2024-02-29 23:59:59Z"),
+            (4_107_542_400_000, "2100-03-01 00:00:00Z"),
+        ] {
+            assert_eq!(utc(at_ms), expected);
+        }
+    }
+
+    #[test]
+    fn the_clock_never_goes_back() {
+        let clock = Clock::start();
+        let first = clock.now_ms();
+        assert!(clock.now_ms() >= first && first > 1_700_000_000_000);
+    }
+}

@@ -1,0 +1,123 @@
+//! The process's environment, read once. The only module that reads it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The variables that this process was started with; tests make their own.
+#[derive(Clone, Default)]
+pub struct Environment(BTreeMap<String, OsString>);
+
+impl std::fmt::Debug for Environment {
+    /// The names only: values may be secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl Environment {
+    #[must_use]
+    pub fn of_process() -> Self {
+        Self(
+            std::env::vars_os()
+                .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+                .collect(),
+        )
+    }
+
+    /// A variable's value when it is text and not empty.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name)?.to_str().filter(|value| !value.is_empty())
+    }
+
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&str, &std::ffi::OsStr)> {
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_os_str()))
+    }
+
+    /// A variable's value as a path; a relative one counts as absent, as the XDG rules have it.
+    #[must_use]
+    pub fn directory(&self, name: &str) -> Option<PathBuf> {
+        self.0
+            .get(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    }
+
+    /// `AIRLOCK_STATE_DIR`, else the XDG state directory, else its default in the home directory.
+    #[must_use]
+    pub fn state_dir(&self) -> Option<PathBuf> {
+        let named = self
+            .0
+            .get("AIRLOCK_STATE_DIR")
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from);
+        named
+            .or_else(|| Some(self.directory("XDG_STATE_HOME")?.join("airlock")))
+            .or_else(|| Some(self.directory("HOME")?.join(".local/state/airlock")))
+    }
+
+    /// Where the person's own configuration file is, if there is one.
+    #[must_use]
+    pub fn config_file(&self) -> Option<PathBuf> {
+        let folder = self
+            .directory("XDG_CONFIG_HOME")
+            .or_else(|| Some(self.directory("HOME")?.join(".config")))?;
+        Some(folder.join("airlock/config.toml"))
+    }
+}
+
+impl<const N: usize> From<[(&str, &str); N]> for Environment {
+    fn from(variables: [(&str, &str); N]) -> Self {
+        Self(
+            variables
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value.into()))
+                .collect(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_directory_is_the_most_explicit_one() {
+        for (environment, expected) in [
+            (
+                Environment::from([
+                    ("AIRLOCK_STATE_DIR", "/s"),
+                    ("XDG_STATE_HOME", "/x"),
+                    ("HOME", "/h"),
+                ]),
+                Some("/s"),
+            ),
+            (
+                Environment::from([("XDG_STATE_HOME", "/x"), ("HOME", "/h")]),
+                Some("/x/airlock"),
+            ),
+            (
+                Environment::from([("XDG_STATE_HOME", "relative"), ("HOME", "/h")]),
+                Some("/h/.local/state/airlock"),
+            ),
+            (Environment::default(), None),
+        ] {
+            assert_eq!(
+                environment.state_dir(),
+                expected.map(PathBuf::from),
+                "{environment:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_value_is_never_in_the_debug_text() {
+        assert_eq!(
+            format!("{:?}", Environment::from([("TOKEN", "hush")])),
+            r#"{"TOKEN"}"#
+        );
+    }
+}

@@ -1,0 +1,335 @@
+//! `airlock.toml`, our own file: unknown keys are errors, and every rule knows its line.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use airlock_core::problem::Problem;
+use airlock_core::rules::Level;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::invalid;
+use super::server::{Declared, Target, Trust, Tuning};
+use super::{units, words};
+use crate::upstream::{Era, EraChoice};
+
+/// What one file says. Placeholders are not resolved yet.
+#[derive(Debug, Default)]
+pub(crate) struct FileConfig {
+    pub(crate) state_dir: Option<PathBuf>,
+    pub(crate) fsync: Option<Located>,
+    pub(crate) limits: Vec<(String, Located)>,
+    pub(crate) servers: Vec<Declared>,
+    pub(crate) rules: Vec<(Level, Located)>,
+}
+
+/// A text and where it stands, such as `airlock.toml:12`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Located {
+    pub(crate) text: String,
+    pub(crate) origin: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    state_dir: Option<PathBuf>,
+    fsync: Option<Spanned<String>>,
+    #[serde(default)]
+    limits: BTreeMap<String, Spanned<Amount>>,
+    #[serde(default)]
+    servers: BTreeMap<String, Spanned<ServerTable>>,
+    #[serde(default)]
+    rules: RuleTable,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Amount {
+    Count(u64),
+    Text(String),
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleTable {
+    #[serde(default)]
+    allow: Vec<Spanned<String>>,
+    #[serde(default)]
+    ask: Vec<Spanned<String>>,
+    #[serde(default)]
+    deny: Vec<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ServerTable {
+    /// A whole command line when there is no `args`, else the program alone.
+    command: Option<String>,
+    args: Option<Vec<String>>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    cwd: Option<PathBuf>,
+    url: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    era: Option<String>,
+    in_flight: Option<usize>,
+    connect_timeout: Option<String>,
+    #[serde(default)]
+    trust_annotations: bool,
+    #[serde(default)]
+    read_only: Vec<String>,
+}
+
+/// `name` is how the file is called in messages and origins.
+pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
+    let document: Document = toml::from_str(text).map_err(|error| {
+        let line = error
+            .span()
+            .map(|span| format!(", line {}", line_of(text, span.start)))
+            .unwrap_or_default();
+        // Only the message: the error's own text quotes the file, and so what is secret in it.
+        let next = "correct the file; `airlock run --help` and README.md list what may stand in it";
+        invalid(
+            format!("{name}{line} cannot be read"),
+            error.message().to_owned(),
+            next,
+        )
+    })?;
+    let located = |spanned: Spanned<String>| {
+        let origin = format!("{name}:{}", line_of(text, spanned.span().start));
+        Located {
+            text: spanned.into_inner(),
+            origin,
+        }
+    };
+    let levels = [
+        (Level::Allow, document.rules.allow),
+        (Level::Ask, document.rules.ask),
+        (Level::Deny, document.rules.deny),
+    ];
+    let limits = document.limits.into_iter().map(|(key, amount)| {
+        let origin = format!("{name}:{}", line_of(text, amount.span().start));
+        let text = match amount.into_inner() {
+            Amount::Count(number) => number.to_string(),
+            Amount::Text(text) => text,
+        };
+        (key.replace('_', "-"), Located { text, origin })
+    });
+    let servers = document.servers.into_iter().map(|(server, table)| {
+        let origin = format!("{name}:{}", line_of(text, table.span().start));
+        table.into_inner().declare(server, origin)
+    });
+    Ok(FileConfig {
+        state_dir: document.state_dir,
+        fsync: document.fsync.map(located),
+        limits: limits.collect(),
+        servers: servers.collect::<Result<_, _>>()?,
+        rules: levels
+            .into_iter()
+            .flat_map(|(level, patterns)| patterns.into_iter().map(move |pattern| (level, pattern)))
+            .map(|(level, pattern)| (level, located(pattern)))
+            .collect(),
+    })
+}
+
+impl ServerTable {
+    fn declare(self, name: String, origin: String) -> Result<Declared, Problem> {
+        let problem = |why: String, next: &str| {
+            invalid(
+                format!("the server `{name}` ({origin}) cannot be used"),
+                why,
+                next,
+            )
+        };
+        let era = match self.era.as_deref() {
+            None | Some("auto") => EraChoice::Auto,
+            Some(version) => EraChoice::Pinned(Era::parse(version).ok_or_else(|| {
+                problem(
+                    format!("`{version}` is no era"),
+                    "write auto, 2025-11-25 or 2026-07-28",
+                )
+            })?),
+        };
+        let connect_timeout_ms = match self.connect_timeout {
+            None => None,
+            Some(text) => Some(units::duration_ms(&text).map_err(|bad| {
+                problem(format!("`connect_timeout`: {bad}"), "correct the duration")
+            })?),
+        };
+        let target = match (self.command, self.url) {
+            (Some(command), None) if self.headers.is_empty() => {
+                let (command, args) = match self.args {
+                    Some(args) => (command, args),
+                    None => words::split(&command)
+                        .map_err(|bad| {
+                            problem(format!("in its command, {bad}"), "close what is open")
+                        })?
+                        .split_first()
+                        .map(|(program, args)| (program.clone(), args.to_vec()))
+                        .ok_or_else(|| problem("its command is empty".into(), "write a command"))?,
+                };
+                Target::Stdio {
+                    command,
+                    args,
+                    env: self.env,
+                    cwd: self.cwd,
+                }
+            }
+            (None, Some(url))
+                if self.args.is_none() && self.env.is_empty() && self.cwd.is_none() =>
+            {
+                Target::Http {
+                    url,
+                    headers: self.headers,
+                }
+            }
+            (None, None) => {
+                return Err(problem(
+                    "it has neither `command` nor `url`".into(),
+                    "write one of them",
+                ));
+            }
+            _ => {
+                let why = "it mixes what a command has (command, args, env, cwd) with what an address has (url, headers)";
+                return Err(problem(why.into(), "keep one of the two"));
+            }
+        };
+        let tuning = Tuning {
+            era: Some(era),
+            in_flight_max: self.in_flight,
+            connect_timeout_ms,
+        };
+        let trust = Trust {
+            annotations: self.trust_annotations,
+            read_only: self.read_only,
+        };
+        Ok(Declared {
+            name,
+            origin,
+            target,
+            tuning,
+            trust,
+        })
+    }
+}
+
+/// 1-based.
+fn line_of(text: &str, offset: usize) -> usize {
+    text.bytes().take(offset).filter(|b| *b == b'\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str = r#"
+state_dir = "/var/lib/airlock"
+fsync = "always"
+
+[limits]
+timeout = "5s"
+max_calls = 3
+
+[servers.fs]
+command = "npx -y 'a b'"
+env = { TOKEN = "${env:TOKEN}" }
+read_only = ["read_*"]
+
+[servers.docs]
+url = "https://example.com/mcp"
+headers = { Authorization = "Bearer ${env:T}" }
+era = "2025-11-25"
+in_flight = 2
+
+[rules]
+allow = ["fs.read_*",
+         "docs.*"]
+deny = ["fs.delete*"]
+"#;
+
+    #[test]
+    fn a_whole_file_is_read_and_every_rule_knows_its_line() {
+        let file = parse("airlock.toml", WHOLE).unwrap();
+        let rules: Vec<_> = file
+            .rules
+            .iter()
+            .map(|(level, at)| (*level, at.text.as_str(), at.origin.as_str()))
+            .collect();
+        assert_eq!(
+            rules,
+            [
+                (Level::Allow, "fs.read_*", "airlock.toml:21"),
+                (Level::Allow, "docs.*", "airlock.toml:22"),
+                (Level::Deny, "fs.delete*", "airlock.toml:23"),
+            ]
+        );
+        assert_eq!(
+            file.limits
+                .iter()
+                .map(|(key, at)| (key.as_str(), at.text.as_str()))
+                .collect::<Vec<_>>(),
+            [("max-calls", "3"), ("timeout", "5s")]
+        );
+        let [docs, fs] = &file.servers[..] else {
+            panic!("{:?}", file.servers)
+        };
+        assert!(
+            matches!(&docs.target, Target::Http { url, .. } if url == "https://example.com/mcp")
+        );
+        assert_eq!(
+            (docs.tuning.era, docs.tuning.in_flight_max),
+            (Some(EraChoice::Pinned(Era::Legacy)), Some(2))
+        );
+        assert!(
+            matches!(&fs.target, Target::Stdio { command, args, .. } if command == "npx" && args[1] == "a b")
+        );
+        assert_eq!(
+            fs.trust,
+            Trust {
+                annotations: false,
+                read_only: vec!["read_*".into()]
+            }
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line_and_without_quoting_the_file() {
+        for (text, what, why) in [
+            (
+                "\n[serverz]",
+                "a.toml, line 2 cannot be read",
+                "unknown field `serverz`",
+            ),
+            (
+                "[rules]\nalow = []",
+                "a.toml, line 2 cannot be read",
+                "unknown field `alow`",
+            ),
+            (
+                "[servers.x]\n",
+                "the server `x` (a.toml:1) cannot be used",
+                "neither",
+            ),
+            (
+                "[servers.x]\ncommand='a'\nurl='http://b'",
+                "the server `x` (a.toml:1) cannot be used",
+                "it mixes",
+            ),
+            (
+                "[servers.x]\nurl='http://b'\nera='2024'",
+                "the server `x` (a.toml:1) cannot be used",
+                "`2024` is no era",
+            ),
+            ("[servers.x]\nenv = { T = \"hush\" ", "a.toml, line", ""),
+        ] {
+            let problem = parse("a.toml", text).unwrap_err();
+            assert!(
+                problem.what.starts_with(what) && problem.why.contains(why),
+                "{problem}"
+            );
+            assert!(!problem.to_string().contains("hush"));
+        }
+    }
+}

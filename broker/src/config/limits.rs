@@ -1,0 +1,279 @@
+//! The limits of a run under the names that flags and files use for them.
+
+use airlock_core::limits::Limits;
+
+use super::units::{self, BadUnit};
+
+/// One limit as a person sets it.
+pub struct Setting {
+    /// The name in `--limit NAME=VALUE` and under `[limits]`.
+    pub name: &'static str,
+    /// The flag of its own that the common ones have.
+    pub flag: Option<&'static str>,
+    pub what: &'static str,
+    unit: Unit,
+    read: fn(&Limits) -> u64,
+    write: fn(&mut Limits, u64) -> bool,
+}
+
+impl std::fmt::Debug for Setting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Setting")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Milliseconds,
+    Bytes,
+    Count,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadLimit {
+    #[error("there is no limit `{name}`{}", closest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
+    Unknown {
+        name: String,
+        closest: Option<&'static str>,
+    },
+    #[error("`{name}`: {cause}")]
+    Unit { name: &'static str, cause: BadUnit },
+    #[error("`{name}`: {value} is too large")]
+    TooLarge { name: &'static str, value: String },
+    #[error("`{name}` is 0, and nothing could run")]
+    Zero { name: &'static str },
+}
+
+macro_rules! setting {
+    ($name:literal, $flag:expr, $unit:ident, $what:literal, $($field:ident),+) => {
+        Setting {
+            name: $name,
+            flag: $flag,
+            what: $what,
+            unit: Unit::$unit,
+            read: |limits| [$(u64::from(limits.$field)),+][0],
+            write: |limits, value| {
+                $(match value.try_into() {
+                    Ok(value) => limits.$field = value,
+                    Err(_) => return false,
+                })+
+                true
+            },
+        }
+    };
+}
+
+pub const SETTINGS: [Setting; 18] = [
+    setting!(
+        "timeout",
+        Some("--timeout"),
+        Milliseconds,
+        "the run's clock, sleeps included",
+        run_wall_ms_max
+    ),
+    setting!(
+        "cpu",
+        None,
+        Milliseconds,
+        "time that the script may compute",
+        guest_cpu_ms_max
+    ),
+    setting!(
+        "memory",
+        Some("--memory"),
+        Bytes,
+        "memory of the sandbox",
+        guest_memory_bytes_max
+    ),
+    setting!(
+        "recursion",
+        None,
+        Count,
+        "nested calls of functions",
+        recursion_max
+    ),
+    setting!(
+        "script",
+        None,
+        Bytes,
+        "the script's own text",
+        script_bytes_max
+    ),
+    setting!("input", None, Bytes, "`input`, as JSON", input_bytes_max),
+    setting!(
+        "args",
+        None,
+        Bytes,
+        "the arguments of one call",
+        args_bytes_max
+    ),
+    setting!(
+        "result",
+        None,
+        Bytes,
+        "the result of one call",
+        result_bytes_max
+    ),
+    setting!(
+        "value",
+        None,
+        Bytes,
+        "the value that the script returns",
+        value_bytes_max
+    ),
+    setting!(
+        "output",
+        Some("--max-output"),
+        Bytes,
+        "console output that is kept; the rest is counted",
+        console_bytes_max
+    ),
+    setting!(
+        "flood",
+        None,
+        Bytes,
+        "console output, kept or not, that stops the run",
+        console_flood_bytes_max
+    ),
+    setting!(
+        "calls",
+        Some("--max-calls"),
+        Count,
+        "calls of one run",
+        calls_max
+    ),
+    setting!(
+        "in-flight",
+        Some("--max-in-flight"),
+        Count,
+        "calls at the same time",
+        calls_in_flight_max
+    ),
+    setting!(
+        "call-timeout",
+        Some("--call-timeout"),
+        Milliseconds,
+        "one call, until its reply",
+        call_wall_ms_max
+    ),
+    setting!(
+        "ask-timeout",
+        None,
+        Milliseconds,
+        "one question, until its answer",
+        ask_wall_ms_max
+    ),
+    setting!(
+        "json-depth",
+        None,
+        Count,
+        "nesting of arguments and results",
+        json_depth_max
+    ),
+    setting!(
+        "json-nodes",
+        None,
+        Count,
+        "values in one argument or result",
+        json_nodes_max
+    ),
+    setting!(
+        "journal-payload",
+        None,
+        Bytes,
+        "a result that is kept in the journal; a longer one as its digest",
+        journal_payload_bytes_max
+    ),
+];
+
+impl Setting {
+    /// The limit's value as people write it.
+    #[must_use]
+    pub fn show(&self, limits: &Limits) -> String {
+        let value = (self.read)(limits);
+        match self.unit {
+            Unit::Milliseconds => units::show_ms(value),
+            Unit::Bytes => units::show_bytes(value),
+            Unit::Count => value.to_string(),
+        }
+    }
+
+    fn parse(&self, text: &str) -> Result<u64, BadUnit> {
+        match self.unit {
+            Unit::Milliseconds => units::duration_ms(text),
+            Unit::Bytes => units::size_bytes(text),
+            Unit::Count => units::count(text),
+        }
+    }
+}
+
+/// Sets one limit by its name.
+pub(crate) fn set(limits: &mut Limits, name: &str, text: &str) -> Result<(), BadLimit> {
+    let setting = SETTINGS
+        .iter()
+        .find(|setting| setting.name == name)
+        .ok_or_else(|| BadLimit::Unknown {
+            name: name.to_owned(),
+            closest: codegen::closest::closest(name, SETTINGS.iter().map(|setting| setting.name)),
+        })?;
+    let name = setting.name;
+    let value = setting
+        .parse(text)
+        .map_err(|cause| BadLimit::Unit { name, cause })?;
+    if value == 0 && !matches!(name, "calls" | "output" | "input") {
+        return Err(BadLimit::Zero { name });
+    }
+    if (setting.write)(limits, value) {
+        Ok(())
+    } else {
+        Err(BadLimit::TooLarge {
+            name,
+            value: text.to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_limit_can_be_set_by_its_name_and_shows_what_was_set() {
+        for setting in &SETTINGS {
+            let mut limits = Limits::default();
+            let text = match setting.unit {
+                Unit::Milliseconds => "7s",
+                Unit::Bytes => "7KiB",
+                Unit::Count => "7",
+            };
+            set(&mut limits, setting.name, text).unwrap();
+            assert_eq!(setting.show(&limits), text, "{}", setting.name);
+            assert_ne!(limits, Limits::default());
+        }
+    }
+
+    #[test]
+    fn an_unknown_limit_names_the_closest_one() {
+        let error = set(&mut Limits::default(), "time-out", "3s").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "there is no limit `time-out`; did you mean `timeout`?"
+        );
+    }
+
+    #[test]
+    fn a_limit_that_would_be_none_or_nonsense_is_refused() {
+        let mut limits = Limits::default();
+        for (name, text) in [
+            ("timeout", "0s"),
+            ("timeout", "soon"),
+            ("args", "5GiB"),
+            ("memory", "lots"),
+        ] {
+            assert!(set(&mut limits, name, text).is_err(), "{name}={text}");
+        }
+        assert_eq!(limits, Limits::default());
+    }
+}

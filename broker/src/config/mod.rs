@@ -1,0 +1,290 @@
+//! Flags, files and the environment, made into one validated [`Config`]. The
+//! only reader of the environment and of configuration files.
+
+mod environment;
+mod file;
+mod limits;
+mod mcp_json;
+mod placeholder;
+mod secrets;
+mod server;
+pub(crate) mod units;
+mod words;
+
+use std::path::{Path, PathBuf};
+
+use airlock_core::limits::Limits;
+use airlock_core::problem::Problem;
+use airlock_core::rules::{Level, Pattern, Rule};
+use airlock_core::run::Fsync;
+
+pub use environment::Environment;
+pub use limits::{BadLimit, SETTINGS, Setting};
+pub use secrets::Secrets;
+pub use server::{Server, Trust};
+
+use file::{FileConfig, Located};
+use server::Declared;
+
+/// More than any configuration that somebody wrote.
+const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+const CODE: &str = "config-invalid";
+
+/// What the command line says, before anything is looked at.
+#[derive(Debug, Clone, Default)]
+pub struct Flags {
+    pub servers: Vec<String>,
+    pub mcp_configs: Vec<PathBuf>,
+    pub config: Option<PathBuf>,
+    pub allow: Vec<String>,
+    pub ask: Vec<String>,
+    pub deny: Vec<String>,
+    /// By the names of [`SETTINGS`]; the flag as it was written is part of the message.
+    pub limits: Vec<(String, String)>,
+    pub state_dir: Option<PathBuf>,
+    pub fsync: Option<String>,
+    /// This program, when its own demo server is wanted under the name `demo`.
+    pub demo: Option<PathBuf>,
+}
+
+/// Everything that a broker needs to know.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub servers: Vec<Server>,
+    pub rules: Vec<Rule>,
+    pub limits: Limits,
+    pub state_dir: PathBuf,
+    pub fsync: Fsync,
+    pub secrets: Secrets,
+    /// What a server's process finds in its environment besides what is configured for it.
+    pub base_env: Vec<(String, String)>,
+    pub warnings: Vec<Problem>,
+}
+
+impl Config {
+    pub fn load(flags: Flags, environment: &Environment) -> Result<Self, Problem> {
+        let mut gathered = Gathered::default();
+        if let Some(path) = environment.config_file().filter(|path| path.exists()) {
+            gathered.take_file(read_file(&path)?);
+        }
+        if let Some(path) = &flags.config {
+            gathered.take_file(read_file(path)?);
+        }
+        for path in &flags.mcp_configs {
+            let config = mcp_json::parse(&shown(path), &read_text(path)?)?;
+            gathered.servers.extend(config.servers);
+            gathered.warnings.extend(config.warnings);
+        }
+        gathered.take_flags(flags)?;
+        gathered.finish(environment)
+    }
+}
+
+/// What all sources say together; a later source wins where only one can.
+#[derive(Default)]
+struct Gathered {
+    servers: Vec<Declared>,
+    rules: Vec<(Level, Located)>,
+    limits: Vec<(String, Located)>,
+    state_dir: Option<PathBuf>,
+    fsync: Option<Located>,
+    warnings: Vec<Problem>,
+}
+
+impl Gathered {
+    fn take_file(&mut self, file: FileConfig) {
+        self.servers.extend(file.servers);
+        self.rules.extend(file.rules);
+        self.limits.extend(file.limits);
+        self.state_dir = file.state_dir.or(self.state_dir.take());
+        self.fsync = file.fsync.or(self.fsync.take());
+    }
+
+    fn take_flags(&mut self, flags: Flags) -> Result<(), Problem> {
+        for flag in &flags.servers {
+            self.servers.push(server::from_flag(flag)?);
+        }
+        self.servers.extend(flags.demo.map(Declared::demo));
+        let levels = [
+            (Level::Allow, flags.allow),
+            (Level::Ask, flags.ask),
+            (Level::Deny, flags.deny),
+        ];
+        for (level, patterns) in levels {
+            let located = |text| {
+                (
+                    level,
+                    Located {
+                        text,
+                        origin: String::new(),
+                    },
+                )
+            };
+            self.rules.extend(patterns.into_iter().map(located));
+        }
+        let located = |(name, text)| {
+            (
+                name,
+                Located {
+                    text,
+                    origin: "the command line".into(),
+                },
+            )
+        };
+        self.limits.extend(flags.limits.into_iter().map(located));
+        self.state_dir = flags.state_dir.or(self.state_dir.take());
+        self.fsync = flags
+            .fsync
+            .map(|text| Located {
+                text,
+                origin: "--fsync".into(),
+            })
+            .or(self.fsync.take());
+        Ok(())
+    }
+
+    fn finish(self, environment: &Environment) -> Result<Config, Problem> {
+        let mut limits = Limits::default();
+        for (name, Located { text, origin }) in &self.limits {
+            limits::set(&mut limits, name, text).map_err(|bad| {
+                invalid(
+                    format!("a limit from {origin} cannot be used"),
+                    bad.to_string(),
+                    "correct the limit",
+                )
+            })?;
+        }
+        let rules = self
+            .rules
+            .into_iter()
+            .map(|(level, at)| rule(level, at))
+            .collect::<Result<_, _>>()?;
+        let fsync = self.fsync.map_or(Ok(Fsync::default()), |at| fsync(&at))?;
+        let state_dir = self
+            .state_dir
+            .or_else(|| environment.state_dir())
+            .ok_or_else(|| {
+                let why = "neither AIRLOCK_STATE_DIR nor XDG_STATE_HOME nor HOME is set";
+                invalid(
+                    "there is no place for the journal",
+                    why,
+                    "write --state-dir FOLDER",
+                )
+            })?;
+        let (servers, secrets) = resolve(self.servers, environment)?;
+        let passed_on = |name: &str| Some((name.to_owned(), environment.text(name)?.to_owned()));
+        let base_env = ["PATH", "HOME"].into_iter().filter_map(passed_on).collect();
+        Ok(Config {
+            servers,
+            rules,
+            limits,
+            state_dir,
+            fsync,
+            secrets,
+            base_env,
+            warnings: self.warnings,
+        })
+    }
+}
+
+fn resolve(
+    declared: Vec<Declared>,
+    environment: &Environment,
+) -> Result<(Vec<Server>, Secrets), Problem> {
+    let mut origins = std::collections::BTreeMap::new();
+    for server in &declared {
+        if let Some(earlier) = origins.insert(server.name.as_str(), server.origin.as_str()) {
+            let what = format!("the server `{}` is configured twice", server.name);
+            let why = format!("in {earlier} and in {}", server.origin);
+            return Err(invalid(what, why, "give one of them another name"));
+        }
+    }
+    let mut secrets = Vec::new();
+    let mut servers = Vec::new();
+    for declared in declared {
+        let (server, hidden) = declared.resolve(environment)?;
+        servers.push(server);
+        secrets.extend(hidden);
+    }
+    Ok((servers, Secrets::new(secrets)))
+}
+
+fn rule(level: Level, at: Located) -> Result<Rule, Problem> {
+    let origin = (!at.origin.is_empty()).then_some(at.origin);
+    let pattern = Pattern::parse(&at.text).map_err(|bad| {
+        let place = origin
+            .clone()
+            .unwrap_or_else(|| format!("--{}", level.as_str()));
+        let next = "write SERVER.TOOL, with * for any characters, such as 'fs.read_*'";
+        invalid(
+            format!("the rule '{}' ({place}) cannot be read", at.text),
+            bad.to_string(),
+            next,
+        )
+    })?;
+    Ok(Rule {
+        level,
+        pattern,
+        origin,
+    })
+}
+
+fn fsync(at: &Located) -> Result<Fsync, Problem> {
+    match at.text.as_str() {
+        "always" => Ok(Fsync::Always),
+        "writes" => Ok(Fsync::Writes),
+        "never" => Ok(Fsync::Never),
+        other => {
+            let why = format!("`{other}` is none of always, writes and never");
+            Err(invalid(
+                format!("`fsync` ({}) cannot be used", at.origin),
+                why,
+                "write one of the three",
+            ))
+        }
+    }
+}
+
+fn read_file(path: &Path) -> Result<FileConfig, Problem> {
+    file::parse(&shown(path), &read_text(path)?)
+}
+
+fn read_text(path: &Path) -> Result<String, Problem> {
+    let failed = |why: String| {
+        invalid(
+            format!("{} cannot be read", path.display()),
+            why,
+            "check the path",
+        )
+    };
+    let length = std::fs::metadata(path)
+        .map_err(|error| failed(error.to_string()))?
+        .len();
+    if length > FILE_BYTES_MAX {
+        return Err(failed(format!(
+            "it is larger than {}",
+            units::show_bytes(FILE_BYTES_MAX)
+        )));
+    }
+    let bytes = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8".into()))
+}
+
+/// A file in messages and origins: its name, since its folder is clear or private.
+fn shown(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or(path.as_os_str())
+        .to_string_lossy()
+        .into_owned()
+}
+
+pub(crate) fn invalid(
+    what: impl Into<String>,
+    why: impl Into<String>,
+    next: impl Into<String>,
+) -> Problem {
+    Problem::new(CODE, what, why, next)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! `${env:NAME}`, or `${NAME}` for short, and `${command:CMD}` in what the
+//! configuration says about a server. They are resolved on this side of the door, and what they
+//! resolve to is a secret from then on.
+
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::environment::Environment;
+use super::words;
+
+const COMMAND_WALL: Duration = Duration::from_secs(15);
+const COMMAND_OUTPUT_BYTES_MAX: u64 = 64 * 1024;
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BadPlaceholder {
+    #[error(
+        "`${{{kind}}}` is no source of a value; there are `${{env:NAME}}` and `${{command:CMD}}`"
+    )]
+    Kind { kind: String },
+    #[error("`{text}` is never closed with a brace")]
+    Open { text: String },
+    #[error("the variable {name} is not set, or is empty")]
+    Unset { name: String },
+    #[error("the command `{command}` {why}")]
+    Command { command: String, why: String },
+}
+
+/// A value with its placeholders replaced, and the parts of it that must never be shown.
+#[derive(Default, PartialEq, Eq)]
+pub(crate) struct Resolved {
+    pub(crate) text: String,
+    pub(crate) secrets: Vec<String>,
+}
+
+pub(crate) fn resolve(
+    template: &str,
+    environment: &Environment,
+) -> Result<Resolved, BadPlaceholder> {
+    let mut resolved = Resolved::default();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("${") {
+        resolved.text.push_str(before);
+        let open = || BadPlaceholder::Open {
+            text: format!("${{{}", after.chars().take(24).collect::<String>()),
+        };
+        let (inside, tail) = after.split_once('}').ok_or_else(open)?;
+        let secret = one(inside, environment)?;
+        resolved.text.push_str(&secret);
+        resolved.secrets.push(secret);
+        rest = tail;
+    }
+    resolved.text.push_str(rest);
+    Ok(resolved)
+}
+
+fn one(inside: &str, environment: &Environment) -> Result<String, BadPlaceholder> {
+    match inside.split_once(':') {
+        Some(("env", name)) => variable(name, environment),
+        Some(("command", command)) => {
+            output(command, environment).map_err(|why| BadPlaceholder::Command {
+                command: command.to_owned(),
+                why,
+            })
+        }
+        Some((kind, _)) => Err(BadPlaceholder::Kind {
+            kind: format!("{kind}:…"),
+        }),
+        // `${NAME}`, as many files of other hosts have it.
+        None if is_variable(inside) => variable(inside, environment),
+        None => Err(BadPlaceholder::Kind {
+            kind: inside.to_owned(),
+        }),
+    }
+}
+
+fn variable(name: &str, environment: &Environment) -> Result<String, BadPlaceholder> {
+    environment
+        .text(name)
+        .map(str::to_owned)
+        .ok_or_else(|| BadPlaceholder::Unset {
+            name: name.to_owned(),
+        })
+}
+
+fn is_variable(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// The first line that a command prints. Its errors never carry what it printed.
+fn output(command: &str, environment: &Environment) -> Result<String, String> {
+    let words = words::split(command).map_err(|bad| format!("cannot be read: {bad}"))?;
+    let (program, arguments) = words.split_first().ok_or("is empty")?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .envs(environment.variables())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| format!("cannot be started: {error}"))?;
+    let pipe = child.stdout.take().ok_or("has no output")?;
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = pipe
+            .take(COMMAND_OUTPUT_BYTES_MAX + 1)
+            .read_to_end(&mut bytes);
+        // The receiver may have given up already.
+        let _ = sender.send(read.map(|_| bytes));
+    });
+    let answer = receiver.recv_timeout(COMMAND_WALL);
+    if answer.is_err() {
+        let _ = child.kill();
+    }
+    let status = child.wait().map_err(|error| format!("was lost: {error}"))?;
+    drop(reader);
+    let bytes = answer
+        .map_err(|_| format!("took longer than {} s", COMMAND_WALL.as_secs()))?
+        .map_err(|error| format!("cannot be read: {error}"))?;
+    if !status.success() {
+        return Err(format!("ended with {status}"));
+    }
+    if bytes.len() as u64 > COMMAND_OUTPUT_BYTES_MAX {
+        return Err("printed more than 64 KiB".to_owned());
+    }
+    let text = String::from_utf8(bytes).map_err(|_| "printed something that is not UTF-8")?;
+    match text.trim_end_matches(['\n', '\r']) {
+        "" => Err("printed nothing".to_owned()),
+        secret => Ok(secret.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(template: &str, expected: &str, secrets: &[&str]) {
+        let environment =
+            Environment::from([("TOKEN", "t0ken"), ("EMPTY", ""), ("PATH", "/usr/bin:/bin")]);
+        let resolved =
+            resolve(template, &environment).unwrap_or_else(|error| panic!("{template}: {error}"));
+        assert_eq!(
+            (resolved.text.as_str(), resolved.secrets),
+            (expected, secrets.iter().map(|s| (*s).to_owned()).collect())
+        );
+    }
+
+    #[test]
+    fn placeholders_are_replaced_and_remembered_as_secrets() {
+        check("plain $HOME {x}", "plain $HOME {x}", &[]);
+        check("Bearer ${env:TOKEN}", "Bearer t0ken", &["t0ken"]);
+        check("${TOKEN}", "t0ken", &["t0ken"]);
+        check(
+            "${env:TOKEN}-${command:printf 'a b'}!",
+            "t0ken-a b!",
+            &["t0ken", "a b"],
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_resolved_is_named_and_its_output_is_not() {
+        let environment = Environment::from([("EMPTY", ""), ("PATH", "/usr/bin:/bin")]);
+        for (template, expected) in [
+            ("${env:NOPE}", "the variable NOPE is not set, or is empty"),
+            ("${env:EMPTY}", "the variable EMPTY is not set, or is empty"),
+            (
+                "${vault:x}",
+                "`${vault:…}` is no source of a value; there are `${env:NAME}` and `${command:CMD}`",
+            ),
+            ("${env:TOK", "`${env:TOK` is never closed with a brace"),
+            (
+                "${command:sh -c 'echo hush; exit 3'}",
+                "the command `sh -c 'echo hush; exit 3'` ended with exit status: 3",
+            ),
+            ("${command:}", "the command `` is empty"),
+            ("${command:true}", "the command `true` printed nothing"),
+        ] {
+            let error = resolve(template, &environment).err().unwrap();
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The values that must never be shown, stored, or given to a script, and how
+//! they are struck out of texts that somebody else wrote.
+
+use std::sync::Arc;
+
+/// A shorter value would only make texts unreadable.
+const SECRET_BYTES_MIN: usize = 4;
+const STRUCK: &str = "***";
+
+/// All known secrets, as they look in plain text and inside JSON text. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Secrets(Arc<Vec<String>>);
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Secrets({} patterns)", self.0.len())
+    }
+}
+
+impl Secrets {
+    pub fn new<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> Self {
+        let mut patterns = Vec::new();
+        for value in values {
+            let value = value.as_ref();
+            // `Bearer abc` is configured whole; a server may repeat only the token.
+            let token = value.rsplit(' ').next().unwrap_or(value);
+            for plain in [value, token] {
+                let quoted = serde_json::Value::from(plain).to_string();
+                let escaped = quoted
+                    .trim_start_matches('"')
+                    .strip_suffix('"')
+                    .unwrap_or(plain);
+                patterns.extend([plain.to_owned(), escaped.to_owned()]);
+            }
+        }
+        patterns.retain(|pattern| pattern.len() >= SECRET_BYTES_MIN);
+        // The longest first, so that one secret inside another leaves nothing of it behind.
+        patterns.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        patterns.dedup();
+        Self(Arc::new(patterns))
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The text without the secrets; none when it holds none.
+    #[must_use]
+    pub fn strike(&self, text: &str) -> Option<String> {
+        let mut struck: Option<String> = None;
+        for pattern in self.0.iter() {
+            let current = struck.as_deref().unwrap_or(text);
+            if current.contains(pattern.as_str()) {
+                struck = Some(current.replace(pattern.as_str(), STRUCK));
+            }
+        }
+        struck
+    }
+
+    /// The same in place, for bytes that should be text; bytes that are not UTF-8 hold no secret of ours.
+    pub(crate) fn strike_bytes(&self, bytes: &mut Vec<u8>) {
+        if self.is_empty() {
+            return;
+        }
+        if let Some(struck) = std::str::from_utf8(bytes)
+            .ok()
+            .and_then(|text| self.strike(text))
+        {
+            *bytes = struck.into_bytes();
+        }
+    }
+
+    pub(crate) fn strike_text(&self, text: &mut String) {
+        if let Some(struck) = self.strike(text) {
+            *text = struck;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_struck_out_plain_and_as_json_has_them() {
+        let secrets = Secrets::new(["Bearer tok-123", "with \"quote\"", "abc"]);
+        for (text, expected) in [
+            ("sent 'Bearer tok-123'", Some("sent '***'")),
+            ("tok-123, tok-123", Some("***, ***")),
+            (r#"{"a":"with \"quote\""}"#, Some(r#"{"a":"***"}"#)),
+            ("abc is too short to be a secret", None),
+            ("nothing", None),
+        ] {
+            assert_eq!(secrets.strike(text).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn a_secret_inside_another_leaves_nothing_behind() {
+        assert_eq!(
+            Secrets::new(["12345", "x12345y"])
+                .strike("x12345y")
+                .as_deref(),
+            Some("***")
+        );
+    }
+}

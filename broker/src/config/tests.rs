@@ -1,0 +1,137 @@
+//! Several sources together.
+
+use super::*;
+use crate::scratch::Scratch;
+
+fn home(scratch: &Scratch) -> Environment {
+    let path = scratch.path().to_str().unwrap();
+    Environment::from([
+        ("HOME", path),
+        ("TOKEN", "t0ken-1"),
+        ("PATH", "/usr/bin:/bin"),
+    ])
+}
+
+#[test]
+fn without_anything_there_are_defaults_and_a_place_for_the_journal() {
+    let scratch = Scratch::new();
+    let config = Config::load(Flags::default(), &home(&scratch)).unwrap();
+    assert_eq!(config.limits, Limits::default());
+    assert_eq!(config.fsync, Fsync::Writes);
+    assert_eq!(
+        config.state_dir,
+        scratch.path().join(".local/state/airlock")
+    );
+    assert!(config.servers.is_empty() && config.rules.is_empty() && config.warnings.is_empty());
+}
+
+#[test]
+fn rules_add_up_and_a_later_limit_wins() {
+    let scratch = Scratch::new();
+    std::fs::create_dir_all(scratch.path().join(".config/airlock")).unwrap();
+    scratch.file(
+        ".config/airlock/config.toml",
+        "[rules]\ndeny = ['*.delete*']\n[limits]\ntimeout = '5s'\ncalls = 7",
+    );
+    let flags = Flags {
+        config: Some(scratch.file(
+            "airlock.toml",
+            "[rules]\nask = ['fs.*']\n[limits]\ntimeout = '6s'",
+        )),
+        allow: vec!["fs.read".into()],
+        limits: vec![("timeout".into(), "7s".into())],
+        ..Flags::default()
+    };
+    let config = Config::load(flags, &home(&scratch)).unwrap();
+    let rules: Vec<_> = config.rules.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        rules,
+        [
+            "deny '*.delete*' (config.toml:2)",
+            "ask 'fs.*' (airlock.toml:2)",
+            "--allow 'fs.read'"
+        ]
+    );
+    assert_eq!(
+        (config.limits.run_wall_ms_max, config.limits.calls_max),
+        (7_000, 7)
+    );
+}
+
+#[test]
+fn a_file_of_the_working_folder_is_not_read_unless_it_is_named() {
+    let scratch = Scratch::new();
+    scratch.file("airlock.toml", "this is not even toml");
+    assert!(Config::load(Flags::default(), &home(&scratch)).is_ok());
+}
+
+#[test]
+fn a_credential_is_known_as_a_secret_and_never_in_a_debug_text() {
+    let scratch = Scratch::new();
+    let text = r#"{"mcpServers": {"a": {"url": "https://h/", "headers": {"Authorization": "Bearer ${env:TOKEN}"}}}}"#;
+    let flags = Flags {
+        mcp_configs: vec![scratch.file("mcp.json", text)],
+        ..Flags::default()
+    };
+    let config = Config::load(flags, &home(&scratch)).unwrap();
+    assert_eq!(
+        config.secrets.strike("it said t0ken-1").as_deref(),
+        Some("it said ***")
+    );
+    assert!(!format!("{config:?}").contains("t0ken-1"));
+}
+
+#[test]
+fn what_contradicts_itself_or_cannot_be_read_is_a_problem() {
+    let scratch = Scratch::new();
+    let twice = vec!["fs=a".to_owned(), "fs=b".to_owned()];
+    for (flags, what) in [
+        (
+            Flags {
+                servers: twice,
+                ..Flags::default()
+            },
+            "the server `fs` is configured twice",
+        ),
+        (
+            Flags {
+                config: Some("/nowhere/x.toml".into()),
+                ..Flags::default()
+            },
+            "/nowhere/x.toml cannot be read",
+        ),
+        (
+            Flags {
+                allow: vec!["no dot".into()],
+                ..Flags::default()
+            },
+            "the rule 'no dot' (--allow) cannot be read",
+        ),
+        (
+            Flags {
+                fsync: Some("sometimes".into()),
+                ..Flags::default()
+            },
+            "`fsync` (--fsync) cannot be used",
+        ),
+        (
+            Flags {
+                limits: vec![("time".into(), "1".into())],
+                ..Flags::default()
+            },
+            "a limit from the command line cannot be used",
+        ),
+    ] {
+        let problem = Config::load(flags, &home(&scratch)).unwrap_err();
+        assert_eq!(
+            (problem.what.as_str(), &*problem.code),
+            (what, "config-invalid")
+        );
+    }
+    assert_eq!(
+        Config::load(Flags::default(), &Environment::default())
+            .unwrap_err()
+            .what,
+        "there is no place for the journal"
+    );
+}

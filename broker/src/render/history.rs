@@ -1,0 +1,159 @@
+//! A journal for a person.
+
+use airlock_core::journal::{Body, Line, Verdict, Verified};
+
+use super::escape;
+use crate::clock::utc;
+
+const ARGS_CHARS_SHOWN: usize = 160;
+const WHY_CHARS_SHOWN: usize = 200;
+
+/// What happened, entry by entry; long texts are cut, and the file has them whole.
+#[must_use]
+pub fn history(journal: &Verified) -> String {
+    let started_ms = journal.lines.first().map_or(0, |line| line.at_ms);
+    let mut text = String::new();
+    for line in &journal.lines {
+        if let Some(told) = told(&line.body) {
+            text.push_str(&format!("{:>9}  {told}\n", since(line, started_ms)));
+        }
+    }
+    text.push_str(&remainder(journal));
+    text
+}
+
+/// One paragraph: intact or cut, and which calls are in doubt.
+#[must_use]
+pub fn verification(journal: &Verified) -> String {
+    let head = journal
+        .head
+        .map(|digest| digest.to_string())
+        .unwrap_or_default();
+    let entries = journal.lines.len();
+    format!(
+        "{entries} entries, the chain is intact, head {head}\n{}",
+        remainder(journal)
+    )
+}
+
+fn remainder(journal: &Verified) -> String {
+    let mut text = String::new();
+    match (journal.cut, journal.ended()) {
+        (Some(cut), _) => text.push_str(&format!(
+            "cut after entry {}: {} bytes of the next one are there\n",
+            cut.after_line, cut.bytes
+        )),
+        (None, None) => text.push_str("the run did not end, or goes on\n"),
+        (None, Some(_)) => {}
+    }
+    for call in &journal.in_doubt {
+        let decided = journal.lines.iter().find_map(|line| match &line.body {
+            Body::Decided(decided) if decided.call == *call => Some(decided),
+            _ => None,
+        });
+        if let Some(decided) = decided {
+            let tool = escape::brief(&decided.tool.to_string(), 80);
+            text.push_str(&format!(
+                "in doubt: call {} of {tool}{}\n",
+                call.0,
+                args(decided)
+            ));
+        }
+    }
+    text
+}
+
+fn told(body: &Body) -> Option<String> {
+    Some(match body {
+        Body::RunStarted(started) => format!(
+            "started {} ({} tools, seed {}, {})",
+            escape::brief(&started.script_name, 80),
+            started.tools.len(),
+            started.seed,
+            started.script_digest
+        ),
+        Body::Asked(asked) => {
+            format!(
+                "call {}  asked about {}",
+                asked.call.0,
+                escape::brief(&asked.tool.to_string(), 80)
+            )
+        }
+        Body::Answered(answered) => {
+            format!(
+                "call {}  answered {}, after {} ms",
+                answered.call.0,
+                word(&answered.answer),
+                answered.ms
+            )
+        }
+        Body::Decided(decided) => format!(
+            "call {}  {} {}{}; {}",
+            decided.call.0,
+            word(&decided.decision),
+            escape::brief(&decided.tool.to_string(), 80),
+            args(decided),
+            escape::brief(&decided.reasons.join("; "), WHY_CHARS_SHOWN)
+        ),
+        Body::Settled(settled) => format!(
+            "call {}  {}{}, {} bytes, {} ms{}",
+            settled.call.0,
+            word(&settled.outcome),
+            settled
+                .code
+                .map(|code| format!(" ({code})"))
+                .unwrap_or_default(),
+            settled.payload_bytes,
+            settled.ms,
+            settled
+                .why
+                .as_deref()
+                .map(|why| format!("; {}", escape::brief(why, WHY_CHARS_SHOWN)))
+                .unwrap_or_default()
+        ),
+        Body::Resumed(_) => return None,
+        Body::Ended(ended) => format!(
+            "ended {}{}{}, {} calls, {} ms",
+            word(&ended.status),
+            ended
+                .code
+                .map(|code| format!(" ({code})"))
+                .unwrap_or_default(),
+            ended
+                .error
+                .as_ref()
+                .map(|error| format!(": {}", escape::brief(&error.message, WHY_CHARS_SHOWN)))
+                .unwrap_or_default(),
+            ended.usage.calls,
+            ended.usage.wall_ms
+        ),
+    })
+}
+
+fn args(decided: &airlock_core::journal::Decided) -> String {
+    match &decided.args {
+        Some(args) if decided.decision != Verdict::Deny || decided.code.is_some() => {
+            format!(" {}", escape::brief(args.text(), ARGS_CHARS_SHOWN))
+        }
+        _ => String::new(),
+    }
+}
+
+/// The word that the journal has for it.
+fn word(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => String::new(),
+    }
+}
+
+fn since(line: &Line, started_ms: u64) -> String {
+    match line.at_ms.saturating_sub(started_ms) {
+        0 if line.seq == 0 => utc(line.at_ms)
+            .split(' ')
+            .nth(1)
+            .unwrap_or_default()
+            .to_owned(),
+        ms => format!("+{ms} ms"),
+    }
+}

@@ -1,0 +1,103 @@
+//! Problems, reports and journals as text for a terminal. What a machine reads
+//! is JSON, and is made by serde where it is printed.
+
+pub mod escape;
+mod history;
+mod report;
+
+use airlock_core::problem::Problem;
+
+pub use history::{history, verification};
+pub use report::{calls, ending, footer, value};
+
+/// How text may look.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Style {
+    pub colour: bool,
+}
+
+impl Style {
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.colour {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+
+    pub(crate) fn red(self, text: &str) -> String {
+        self.paint("31;1", text)
+    }
+
+    pub(crate) fn yellow(self, text: &str) -> String {
+        self.paint("33", text)
+    }
+
+    pub(crate) fn dim(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+}
+
+/// What, why, next, code.
+#[must_use]
+pub fn problem(problem: &Problem, style: Style) -> String {
+    let mut text = format!("{} {}\n", style.red("error:"), escape::line(&problem.what));
+    for (label, part) in [
+        ("  why:", &*problem.why),
+        (" next:", &*problem.next),
+        (" code:", &*problem.code),
+    ] {
+        if !part.is_empty() {
+            text.push_str(&format!("{} {}\n", style.dim(label), escape::line(part)));
+        }
+    }
+    text
+}
+
+/// The same without a code: nothing was stopped by it.
+#[must_use]
+pub fn warning(problem: &Problem, style: Style) -> String {
+    let mut text = format!(
+        "{} {}",
+        style.yellow("warning:"),
+        escape::line(&problem.what)
+    );
+    for part in [&problem.why, &problem.next]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+    {
+        text.push_str(&format!("; {}", escape::line(part)));
+    }
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_is_shown_in_four_lines_that_nothing_can_break_out_of() {
+        let shown = problem(
+            &Problem::new("denied", "no\u{1b}[2J", "why\nnot", ""),
+            Style::default(),
+        );
+        assert_eq!(
+            shown,
+            "error: no\\u{1b}[2J\n  why: why\\nnot\n code: denied\n"
+        );
+    }
+
+    #[test]
+    fn colour_is_there_only_when_wanted() {
+        let problem_ = Problem::new("x", "a", "", "");
+        assert!(!problem(&problem_, Style::default()).contains('\u{1b}'));
+        assert!(problem(&problem_, Style { colour: true }).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn a_warning_is_one_line() {
+        let shown = warning(&Problem::new("x", "a", "b", "c"), Style::default());
+        assert_eq!(shown, "warning: a; b; c\n");
+    }
+}
