@@ -3,9 +3,11 @@
 
 pub mod canonical;
 pub mod closest;
+pub mod declare;
 pub mod description;
 pub mod names;
 mod schema;
+pub mod shape;
 pub mod stub;
 pub mod text;
 pub mod unwrap;

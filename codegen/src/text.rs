@@ -3,8 +3,9 @@
 //! Descriptions are written by servers and read by models and people, so nothing
 //! in them may end a comment, hide from view, or change the order of what is seen.
 
-/// Prose on one line: white space folded, comment closers opened up, invisible characters gone.
-/// Nothing that can be seen is lost.
+use serde_json::Value;
+
+/// Prose on one line: white space folded, invisible characters gone. Nothing that can be seen is lost.
 #[must_use]
 pub fn neutralise(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -21,12 +22,15 @@ pub fn neutralise(text: &str) -> String {
             out.push(' ');
         }
         gap = false;
-        if c == '/' && out.ends_with('*') {
-            out.push('\\');
-        }
         out.push(c);
     }
     out
+}
+
+/// A text that has been neutralised, such that it cannot end a `/* */` comment.
+#[must_use]
+pub fn in_comment(text: &str) -> String {
+    text.replace("*/", "*\\/")
 }
 
 /// The first sentence of a text, neutralised, at most `chars_max` characters.
@@ -69,6 +73,27 @@ pub fn literal(text: &str) -> String {
     out
 }
 
+/// A JSON value as compact text that is also a TypeScript literal, with nothing hidden in it.
+#[must_use]
+pub fn json(value: &Value) -> String {
+    match value {
+        Value::String(string) => literal(string),
+        Value::Array(items) => format!(
+            "[{}]",
+            items.iter().map(json).collect::<Vec<_>>().join(", ")
+        ),
+        Value::Object(members) => {
+            let member =
+                |(key, value): (&String, &Value)| format!("{}: {}", literal(key), json(value));
+            format!(
+                "{{{}}}",
+                members.iter().map(member).collect::<Vec<_>>().join(", ")
+            )
+        }
+        other => other.to_string(),
+    }
+}
+
 fn push_escape(c: char, out: &mut String) {
     let code = u32::from(c);
     out.push_str(&if code > 0xffff {
@@ -79,7 +104,7 @@ fn push_escape(c: char, out: &mut String) {
 }
 
 /// Up to the first full stop, question or exclamation mark that a space or the end follows.
-/// A mark after a single letter or inside `e.g.` ends nothing.
+/// A mark after an initial or an `e.g.` ends nothing.
 fn sentence_of(text: &str) -> &str {
     let marks = text
         .char_indices()
@@ -100,7 +125,7 @@ fn sentence_of(text: &str) -> &str {
 
 fn is_abbreviation(before: &str) -> bool {
     let word = before.rsplit([' ', '(']).next().unwrap_or_default();
-    let short = word.chars().count() == 1 && word.chars().all(char::is_alphabetic);
+    let short = word.chars().count() == 1 && word.chars().all(char::is_uppercase);
     short
         || ["e.g", "i.e", "etc", "vs", "cf", "approx"]
             .iter()
@@ -131,15 +156,17 @@ mod tests {
     #[test]
     fn a_description_stays_on_one_line_and_cannot_close_its_comment() {
         let check = |text: &str, expected: &str| assert_eq!(neutralise(text), expected);
-        check("line1\nline2 */ end", "line1 line2 *\\/ end");
+        check("line1\nline2 end", "line1 line2 end");
         check("  a\u{2028}b\r\n\tc  ", "a b c");
-        check("*\u{200b}/", "*\\/");
-        check("**/", "**\\/");
         check(
             "ev\u{202e}il \u{e0041}\u{e0042}tag\u{1b}[31m",
             "evil tag[31m",
         );
         check("日本語 naïve", "日本語 naïve");
+        assert_eq!(
+            in_comment(&neutralise("a *\u{200b}/ **/ b")),
+            "a *\\/ **\\/ b"
+        );
     }
 
     #[test]

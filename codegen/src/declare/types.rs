@@ -1,0 +1,393 @@
+//! A shape as the text of a TypeScript type.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::note::Note;
+use crate::names::is_identifier;
+use crate::shape::{Kind, Object, Property, Rest, RestRule, Shape, Tuple};
+use crate::text::{self, literal};
+
+const LINE_CHARS_MAX: usize = 100;
+
+/// Writes types, and remembers which prose it has printed already.
+#[derive(Debug, Default)]
+pub(super) struct TypeWriter {
+    pub with_notes: bool,
+    pub uses_int: bool,
+    printed: HashSet<(String, String)>,
+}
+
+impl TypeWriter {
+    pub(super) fn new(with_notes: bool) -> Self {
+        Self {
+            with_notes,
+            ..Self::default()
+        }
+    }
+
+    /// The type, over as many lines as it needs; the first begins where the caller stands.
+    pub(super) fn write(&mut self, shape: &Shape, names: &[String], indent: usize) -> String {
+        if !has_object(shape) {
+            return self.inline(shape, names);
+        }
+        if !self.has_notes(shape) {
+            let text = self.inline(shape, names);
+            if text.chars().count() + indent <= LINE_CHARS_MAX {
+                return text;
+            }
+        }
+        match &shape.kind {
+            Kind::Object(object) => self.write_object(object, names, indent),
+            Kind::Array(item) => {
+                let item_text = self.write(item, names, indent);
+                array_of(&item_text, &item.kind)
+            }
+            Kind::Tuple(tuple) => {
+                let items: Vec<String> = tuple
+                    .items
+                    .iter()
+                    .map(|it| self.write(it, names, indent))
+                    .collect();
+                self.tuple(tuple, items, names)
+            }
+            Kind::Union(members) => {
+                let gap = " ".repeat(indent + 1);
+                let member = |it: &Shape| format!("\n{gap}| {}", self.write(it, names, indent + 1));
+                members.iter().map(member).collect()
+            }
+            Kind::Intersection(parts) => {
+                let written: Vec<String> = parts
+                    .iter()
+                    .map(|part| {
+                        let text = self.write(part, names, indent);
+                        in_intersection(text, &part.kind)
+                    })
+                    .collect();
+                written.join(" & ")
+            }
+            _ => self.inline(shape, names),
+        }
+    }
+
+    fn write_object(&mut self, object: &Object, names: &[String], indent: usize) -> String {
+        let mut out = "{\n".to_owned();
+        let gap = " ".repeat(indent + 1);
+        for property in &object.properties {
+            let note = self.take_note(property);
+            let key = key_text(property);
+            let text = self.write(&property.shape, names, indent + 1);
+            let space = if text.starts_with('\n') && note.is_empty() {
+                ""
+            } else {
+                " "
+            };
+            out.push_str(&format!("{gap}{key}:{space}{}\n", noted(&text, &note)));
+        }
+        for (signature, note) in self.index_signatures(object, names) {
+            let note = if self.with_notes { note } else { String::new() };
+            out.push_str(&format!("{gap}{}\n", noted(&signature, &note)));
+        }
+        out.push_str(&" ".repeat(indent));
+        out.push('}');
+        out
+    }
+
+    /// The type on one line, without notes.
+    pub(super) fn inline(&mut self, shape: &Shape, names: &[String]) -> String {
+        match &shape.kind {
+            Kind::Any => "any".to_owned(),
+            Kind::Never => "never".to_owned(),
+            Kind::Null => "null".to_owned(),
+            Kind::Boolean => "boolean".to_owned(),
+            Kind::String => "string".to_owned(),
+            Kind::Number { integer: false } => "number".to_owned(),
+            Kind::Number { integer: true } => {
+                self.uses_int = true;
+                "int".to_owned()
+            }
+            Kind::Literal(value) => literal_type(value),
+            Kind::Named(index) => names
+                .get(*index)
+                .cloned()
+                .unwrap_or_else(|| "any".to_owned()),
+            Kind::Array(item) => {
+                let text = self.inline(item, names);
+                array_of(&text, &item.kind)
+            }
+            Kind::Tuple(tuple) => {
+                let items: Vec<String> = tuple
+                    .items
+                    .iter()
+                    .map(|it| self.inline(it, names))
+                    .collect();
+                self.tuple(tuple, items, names)
+            }
+            Kind::Object(object) => self.inline_object(object, names),
+            Kind::Union(members) => self.inline_union(members, names),
+            Kind::Intersection(parts) => {
+                let mut texts = Vec::new();
+                for part in parts {
+                    let text = self.inline(part, names);
+                    texts.push(in_intersection(text, &part.kind));
+                }
+                texts.join(" & ")
+            }
+        }
+    }
+
+    fn inline_union(&mut self, members: &[Shape], names: &[String]) -> String {
+        let mut texts: Vec<String> = Vec::new();
+        for member in members {
+            let text = self.inline(member, names);
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        texts.join(" | ")
+    }
+
+    fn inline_object(&mut self, object: &Object, names: &[String]) -> String {
+        let mut members: Vec<String> = Vec::new();
+        for property in &object.properties {
+            let text = self.inline(&property.shape, names);
+            members.push(format!("{}: {text}", key_text(property)));
+        }
+        members.extend(
+            self.index_signatures(object, names)
+                .into_iter()
+                .map(|(signature, _)| signature),
+        );
+        format!("{{ {} }}", members.join("; "))
+    }
+
+    fn tuple(&mut self, tuple: &Tuple, items: Vec<String>, names: &[String]) -> String {
+        let mut texts: Vec<String> = Vec::new();
+        for (at, (text, item)) in items.into_iter().zip(&tuple.items).enumerate() {
+            let optional = at >= tuple.required;
+            let compound = matches!(item.kind, Kind::Union(_) | Kind::Intersection(_));
+            texts.push(match (optional, compound) {
+                (true, true) => format!("({text})?"),
+                (true, false) => format!("{text}?"),
+                _ => text,
+            });
+        }
+        if let Some(rest) = &tuple.rest {
+            let text = self.inline(rest, names);
+            texts.push(format!("...{}", array_of(&text, &rest.kind)));
+        }
+        format!("[{}]", texts.join(", "))
+    }
+
+    /// What may stand beside the named properties, each with the note that makes it exact.
+    fn index_signatures(&mut self, object: &Object, names: &[String]) -> Vec<(String, String)> {
+        let rules = match &object.rest {
+            Rest::Unsaid if object.properties.is_empty() => {
+                return vec![("[k: string]: any".to_owned(), String::new())];
+            }
+            Rest::Forbidden if object.properties.is_empty() => {
+                return vec![("[k: string]: never".to_owned(), String::new())];
+            }
+            Rest::Unsaid | Rest::Forbidden => return Vec::new(),
+            Rest::Allowed(rules) => rules,
+        };
+        let keys: Option<Vec<String>> = rules.iter().map(|rule| key_type(rule, object)).collect();
+        let only_string = rules.len() == 1 && object.properties.is_empty();
+        let all_templates = keys
+            .as_ref()
+            .is_some_and(|keys| keys.iter().all(|key| key != "string"));
+        if let Some(keys) = keys.filter(|_| only_string || all_templates) {
+            let rendered = keys
+                .iter()
+                .zip(rules)
+                .map(|(key, rule)| (key, self.inline(&rule.shape, names)));
+            return rendered
+                .map(|(key, text)| (format!("[k: {key}]: {text}"), String::new()))
+                .collect();
+        }
+        let [rule] = rules.as_slice() else {
+            let notes: Vec<String> = rules
+                .iter()
+                .map(|rule| self.rule_note(rule, names))
+                .collect();
+            return vec![("[k: string]: any".to_owned(), notes.join("; "))];
+        };
+        let text = if object.properties.is_empty() {
+            self.inline(&rule.shape, names)
+        } else {
+            "any".to_owned()
+        };
+        let exact = rule.pattern.is_none() && rule.shape.kind == Kind::Any;
+        let note = if exact {
+            String::new()
+        } else {
+            self.rule_note(rule, names)
+        };
+        vec![(format!("[k: string]: {text}"), note)]
+    }
+
+    fn rule_note(&mut self, rule: &RestRule, names: &[String]) -> String {
+        let text = self.inline(&rule.shape, names);
+        match &rule.pattern {
+            Some(pattern) => format!("keys /{}/: {text}", crate::text::neutralise(pattern)),
+            None => format!("other keys: {text}"),
+        }
+    }
+
+    /// The note of a property, its prose only the first time that it is printed under this name.
+    fn take_note(&mut self, property: &Property) -> String {
+        let note = self.note_of(property);
+        if !note.prose.is_empty() {
+            self.printed
+                .insert((property.name.clone(), note.prose.clone()));
+        }
+        note.text()
+    }
+
+    fn note_of(&self, property: &Property) -> Note {
+        if !self.with_notes {
+            return Note::default();
+        }
+        let mut note = Note::of(&property.shape);
+        if self
+            .printed
+            .contains(&(property.name.clone(), note.prose.clone()))
+        {
+            note.prose.clear();
+        }
+        note
+    }
+
+    /// Whether some property inside has a note still to be printed.
+    fn has_notes(&self, shape: &Shape) -> bool {
+        match &shape.kind {
+            Kind::Object(object) => {
+                let own = object
+                    .properties
+                    .iter()
+                    .any(|it| !self.note_of(it).is_empty() || self.has_notes(&it.shape));
+                own || (self.with_notes && needs_rest_note(object))
+            }
+            Kind::Array(item) => self.has_notes(item),
+            Kind::Tuple(tuple) => tuple.items.iter().any(|it| self.has_notes(it)),
+            Kind::Union(members) | Kind::Intersection(members) => {
+                members.iter().any(|it| self.has_notes(it))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Whether the index signature says less than the rules do.
+pub(crate) fn needs_rest_note(object: &Object) -> bool {
+    match &object.rest {
+        Rest::Allowed(rules) => rules.iter().any(|rule| {
+            let inexpressible = key_type(rule, object).is_none();
+            let beside = !object.properties.is_empty()
+                && rule.pattern.is_none()
+                && rule.shape.kind != Kind::Any;
+            inexpressible || beside || rules.len() > 1
+        }),
+        _ => false,
+    }
+}
+
+/// The note goes to the end of the first line.
+fn noted(text: &str, note: &str) -> String {
+    if note.is_empty() {
+        return text.to_owned();
+    }
+    match text.split_once('\n') {
+        Some(("", rest)) => format!("// {note}\n{rest}"),
+        Some((first, rest)) => format!("{first} // {note}\n{rest}"),
+        None => format!("{text} // {note}"),
+    }
+}
+
+fn key_text(property: &Property) -> String {
+    let optional = if property.required { "" } else { "?" };
+    if is_identifier(&property.name) {
+        format!("{}{optional}", property.name)
+    } else {
+        format!("{}{optional}", literal(&property.name))
+    }
+}
+
+/// The key type of an index signature; `None` when TypeScript has none for the pattern,
+/// or when a named property would fall under it too.
+fn key_type(rule: &RestRule, object: &Object) -> Option<String> {
+    let Some(pattern) = &rule.pattern else {
+        return Some("string".to_owned());
+    };
+    if matches_everything(pattern) {
+        return Some("string".to_owned());
+    }
+    let prefix = literal_prefix(pattern)?;
+    let is_free = object
+        .properties
+        .iter()
+        .all(|it| !it.name.starts_with(prefix));
+    is_free.then(|| format!("`{prefix}${{string}}`"))
+}
+
+fn matches_everything(pattern: &str) -> bool {
+    matches!(pattern, "" | ".*" | "^.*$" | ".+" | "^.+$")
+}
+
+/// `x-` of a pattern that only says that a text begins with `x-`.
+fn literal_prefix(pattern: &str) -> Option<&str> {
+    let prefix = pattern.strip_prefix('^')?;
+    let prefix = prefix.strip_suffix(".*").unwrap_or(prefix);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | ':' | ' ');
+    (!prefix.is_empty() && prefix.chars().all(is_plain)).then_some(prefix)
+}
+
+fn array_of(text: &str, kind: &Kind) -> String {
+    match kind {
+        Kind::Union(_) | Kind::Intersection(_) => format!("({text})[]"),
+        _ => format!("{text}[]"),
+    }
+}
+
+fn in_intersection(text: String, kind: &Kind) -> String {
+    if matches!(kind, Kind::Union(_)) {
+        format!("({text})")
+    } else {
+        text
+    }
+}
+
+/// The type whose only value this is.
+fn literal_type(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            let member = |(key, value): (&String, &Value)| {
+                format!("{}: {}", literal(key), literal_type(value))
+            };
+            format!(
+                "{{ {} }}",
+                members.iter().map(member).collect::<Vec<_>>().join("; ")
+            )
+        }
+        Value::Array(items) => format!(
+            "[{}]",
+            items
+                .iter()
+                .map(literal_type)
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
+        other => text::json(other),
+    }
+}
+
+fn has_object(shape: &Shape) -> bool {
+    match &shape.kind {
+        Kind::Object(_) => true,
+        Kind::Array(item) => has_object(item),
+        Kind::Tuple(tuple) => tuple.items.iter().any(has_object),
+        Kind::Union(members) | Kind::Intersection(members) => members.iter().any(has_object),
+        _ => false,
+    }
+}

@@ -1,0 +1,184 @@
+//! The typed middle form between a JSON Schema and any text made from it. What a
+//! schema says and this form cannot is listed, never dropped in silence.
+
+mod combine;
+mod facts;
+mod lower;
+
+use serde_json::Value;
+
+pub use facts::{Bound, Facts, Range};
+
+use crate::description::Description;
+use crate::unwrap;
+
+/// The shapes of one tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolShape {
+    pub input: Shape,
+    /// Of what the script is given: wrappers are taken off. Absent when the tool declares nothing.
+    pub output: Option<Shape>,
+    /// Shapes that are referred to more than once, or contain themselves.
+    pub named: Vec<NamedShape>,
+    pub degraded: Vec<Degraded>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamedShape {
+    /// As the schema calls it, made an identifier; not yet unique.
+    pub name: String,
+    pub shape: Shape,
+}
+
+/// Something that the schema says and the type does not. It is still checked on each call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Degraded {
+    /// Where, such as `args.filter`.
+    pub path: String,
+    pub reason: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shape {
+    pub kind: Kind,
+    pub facts: Facts,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    Any,
+    Never,
+    Null,
+    Boolean,
+    Number {
+        integer: bool,
+    },
+    String,
+    /// Exactly this value.
+    Literal(Value),
+    Array(Box<Shape>),
+    Tuple(Tuple),
+    Object(Object),
+    Union(Vec<Shape>),
+    Intersection(Vec<Shape>),
+    /// Index into [`ToolShape::named`].
+    Named(usize),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tuple {
+    pub items: Vec<Shape>,
+    /// How many of the items must be there.
+    pub required: usize,
+    /// What may follow them; `None` when nothing may.
+    pub rest: Option<Box<Shape>>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Object {
+    /// In the order of the schema.
+    pub properties: Vec<Property>,
+    pub rest: Rest,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Property {
+    pub name: String,
+    pub required: bool,
+    pub shape: Shape,
+}
+
+/// What a schema says about keys that it does not name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Rest {
+    /// Nothing. They pass, and are probably a mistake.
+    #[default]
+    Unsaid,
+    Forbidden,
+    /// Keys of certain forms, with what their values are; no pattern means any other key.
+    Allowed(Vec<RestRule>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct RestRule {
+    pub pattern: Option<String>,
+    pub shape: Shape,
+}
+
+impl Shape {
+    #[must_use]
+    pub fn of(kind: Kind) -> Self {
+        Self {
+            kind,
+            facts: Facts::default(),
+        }
+    }
+
+    #[must_use]
+    pub fn any() -> Self {
+        Self::of(Kind::Any)
+    }
+}
+
+impl ToolShape {
+    #[must_use]
+    pub fn of(description: &Description) -> Self {
+        let mut named = Vec::new();
+        let mut degraded = Vec::new();
+        let input = &description.input_schema;
+        let mut lowering =
+            lower::Lowering::new(input, "args", &description.name, &mut named, &mut degraded);
+        let input = as_arguments(lowering.root(input));
+        let output = description.output_schema.as_ref().map(|schema| {
+            let mut lowering = lower::Lowering::new(
+                schema,
+                "result",
+                &description.name,
+                &mut named,
+                &mut degraded,
+            );
+            lowering.root(unwrap::inner_schema(schema).unwrap_or(schema))
+        });
+        Self {
+            input,
+            output,
+            named,
+            degraded,
+        }
+    }
+}
+
+/// Arguments are always an object, whatever the schema leaves open.
+fn as_arguments(shape: Shape) -> Shape {
+    let open = Object {
+        properties: Vec::new(),
+        rest: Rest::Allowed(vec![RestRule {
+            pattern: None,
+            shape: Shape::any(),
+        }]),
+    };
+    match shape.kind {
+        Kind::Any => Shape {
+            kind: Kind::Object(open),
+            facts: shape.facts,
+        },
+        Kind::Union(members) => {
+            let objects: Vec<Shape> = members
+                .into_iter()
+                .filter(|it| may_be_object(&it.kind))
+                .collect();
+            Shape {
+                kind: combine::union_kind(objects),
+                facts: shape.facts,
+            }
+        }
+        _ => shape,
+    }
+}
+
+fn may_be_object(kind: &Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Object(_) | Kind::Named(_) | Kind::Intersection(_) | Kind::Union(_)
+    ) || matches!(kind, Kind::Literal(Value::Object(_)))
+}

@@ -1,0 +1,581 @@
+//! A JSON Schema, read keyword by keyword into a [`Shape`]. Total: whatever the
+//! schema holds, something true comes out, and what is missing from it is listed.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::combine::{both, is_of, union_kind};
+use super::{Degraded, Facts, Kind, NamedShape, Object, Property, Rest, RestRule, Shape, Tuple};
+use crate::{schema, text};
+
+/// Shapes made for one schema; past it, the rest is `any`.
+const SHAPES_MAX: usize = 20_000;
+const DEPTH_MAX: usize = 60;
+/// A reference to something smaller than this is written out in place.
+const INLINE_BYTES_MAX: usize = 80;
+const RULE_CHARS_MAX: usize = 300;
+
+/// Keywords that a type cannot say and that are therefore shown as they are.
+const UNSAYABLE: [&str; 10] = [
+    "not",
+    "if",
+    "then",
+    "else",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+    "contains",
+    "minContains",
+    "maxContains",
+];
+
+pub(super) struct Lowering<'a> {
+    root: &'a Value,
+    /// Name for a schema that has none of its own.
+    fallback_name: String,
+    named: &'a mut Vec<NamedShape>,
+    degraded: &'a mut Vec<Degraded>,
+    /// Schemas that have a name, by address.
+    names: HashMap<*const Value, usize>,
+    /// How often each schema is referred to.
+    references: HashMap<*const Value, usize>,
+    /// The way down to the current schema, and whether each step went into the value.
+    open: Vec<(*const Value, bool)>,
+    path: Vec<String>,
+    made: usize,
+}
+
+impl<'a> Lowering<'a> {
+    pub(super) fn new(
+        root: &'a Value,
+        root_name: &str,
+        tool: &str,
+        named: &'a mut Vec<NamedShape>,
+        degraded: &'a mut Vec<Degraded>,
+    ) -> Self {
+        let suffix = if root_name == "args" {
+            "Args"
+        } else {
+            "Result"
+        };
+        let mut lowering = Self {
+            root,
+            fallback_name: format!("{}{suffix}", type_name(tool)),
+            named,
+            degraded,
+            names: HashMap::new(),
+            references: HashMap::new(),
+            open: Vec::new(),
+            path: vec![root_name.to_owned()],
+            made: 0,
+        };
+        lowering.count_references(root, 0);
+        lowering
+    }
+
+    pub(super) fn root(&mut self, node: &'a Value) -> Shape {
+        self.lower(node, None, true)
+    }
+
+    fn count_references(&mut self, node: &'a Value, depth: usize) {
+        let Some(fields) = node.as_object().filter(|_| depth <= schema::DEPTH_MAX) else {
+            return;
+        };
+        for target in schema::references(fields).filter_map(|it| schema::resolve(self.root, it)) {
+            *self
+                .references
+                .entry(std::ptr::from_ref(target))
+                .or_default() += 1;
+        }
+        for (_, inner) in schema::inner(fields) {
+            self.count_references(inner, depth + 1);
+        }
+    }
+
+    /// `name`: of the property that this is the schema of. `below`: whether this is about a part of the value.
+    fn lower(&mut self, node: &'a Value, name: Option<&str>, below: bool) -> Shape {
+        self.made += 1;
+        if self.made > SHAPES_MAX || self.open.len() > DEPTH_MAX {
+            self.degrade("is too deep or too large to be shown");
+            return Shape::any();
+        }
+        match node {
+            Value::Bool(true) => Shape::any(),
+            Value::Bool(false) => Shape::of(Kind::Never),
+            Value::Object(fields) => self.lower_fields(node, fields, name, below),
+            _ => {
+                self.degrade("is not a schema");
+                Shape::any()
+            }
+        }
+    }
+
+    fn lower_fields(
+        &mut self,
+        node: &'a Value,
+        fields: &'a Map<String, Value>,
+        name: Option<&str>,
+        below: bool,
+    ) -> Shape {
+        let identity = std::ptr::from_ref(node);
+        self.open.push((identity, below));
+        let mut shape = self.own(fields);
+        for reference in schema::references(fields) {
+            shape = both(shape, self.reference(reference));
+        }
+        shape = self.all_of(fields, shape);
+        for keyword in ["anyOf", "oneOf"] {
+            shape = self.one_of(fields, keyword, shape);
+        }
+        if fields.get("nullable") == Some(&Value::Bool(true)) && shape.kind != Kind::Any {
+            shape = Shape::of(union_kind(vec![shape, Shape::of(Kind::Null)]));
+        }
+        let mut facts = Facts::of(fields, name);
+        facts.rules = self.unsayable(fields);
+        shape.facts = facts.over(shape.facts);
+        self.open.pop();
+        self.settle_name(identity, shape)
+    }
+
+    /// When something inside referred back to this schema, it becomes a named shape.
+    fn settle_name(&mut self, identity: *const Value, shape: Shape) -> Shape {
+        let Some(index) = self.names.get(&identity).copied() else {
+            return shape;
+        };
+        let facts = shape.facts.clone();
+        if let Some(slot) = self.named.get_mut(index) {
+            slot.shape = shape;
+        }
+        Shape {
+            kind: Kind::Named(index),
+            facts,
+        }
+    }
+
+    fn reference(&mut self, reference: &str) -> Shape {
+        let Some(target) = schema::resolve(self.root, reference) else {
+            self.degrade(&format!(
+                "refers to {}, which is not part of the schema",
+                text::literal(reference)
+            ));
+            return Shape::any();
+        };
+        let identity = std::ptr::from_ref(target);
+        let place = self.open.iter().rposition(|(it, _)| *it == identity);
+        if let Some(place) = place {
+            if !self.open.iter().skip(place + 1).any(|(_, below)| *below) {
+                self.degrade("refers to itself without end");
+                return Shape::any();
+            }
+            return Shape::of(Kind::Named(self.name_for(identity, reference)));
+        }
+        if let Some(index) = self.names.get(&identity).copied() {
+            let facts = self
+                .named
+                .get(index)
+                .map(|it| it.shape.facts.clone())
+                .unwrap_or_default();
+            return Shape {
+                kind: Kind::Named(index),
+                facts,
+            };
+        }
+        let shared = self
+            .references
+            .get(&identity)
+            .is_some_and(|count| *count > 1);
+        if shared && target.to_string().len() > INLINE_BYTES_MAX {
+            self.name_for(identity, reference);
+        }
+        self.lower(target, None, false)
+    }
+
+    fn name_for(&mut self, identity: *const Value, reference: &str) -> usize {
+        if let Some(index) = self.names.get(&identity) {
+            return *index;
+        }
+        let segments = reference.rsplit(['/', '#']);
+        let own = segments
+            .map(type_name)
+            .find(|it| !it.is_empty() && !is_keyword(it));
+        let name = own.unwrap_or_else(|| self.fallback_name.clone());
+        self.named.push(NamedShape {
+            name,
+            shape: Shape::any(),
+        });
+        self.names.insert(identity, self.named.len() - 1);
+        self.named.len() - 1
+    }
+
+    /// What `type`, `enum`, `const` and the keywords of the single types say.
+    fn own(&mut self, fields: &'a Map<String, Value>) -> Shape {
+        let names = type_names(fields);
+        if names.is_empty() && fields.contains_key("type") {
+            self.degrade("has a `type` that names none");
+        }
+        let kinds: Vec<Kind> = names.iter().map(|name| self.typed(name, fields)).collect();
+        let listed = fields.get("const").map(std::slice::from_ref);
+        let listed = listed.or_else(|| {
+            fields
+                .get("enum")
+                .and_then(Value::as_array)
+                .map(Vec::as_slice)
+        });
+        let Some(values) = listed else {
+            let kind = if kinds.is_empty() {
+                Kind::Any
+            } else {
+                union_kind(kinds.into_iter().map(Shape::of).collect())
+            };
+            return Shape::of(kind);
+        };
+        let declares_type = fields.contains_key("type");
+        let fits = |value: &&Value| !declares_type || kinds.iter().any(|kind| is_of(value, kind));
+        let literals: Vec<Shape> = values
+            .iter()
+            .filter(fits)
+            .map(|it| Shape::of(Kind::Literal(it.clone())))
+            .collect();
+        if literals.is_empty() {
+            self.degrade("lists no value that its type admits");
+        }
+        Shape::of(union_kind(literals))
+    }
+
+    fn typed(&mut self, name: &str, fields: &'a Map<String, Value>) -> Kind {
+        match name {
+            "null" => Kind::Null,
+            "boolean" => Kind::Boolean,
+            "integer" => Kind::Number { integer: true },
+            "number" => Kind::Number { integer: false },
+            "string" => Kind::String,
+            "array" => self.array(fields),
+            "object" => self.object(fields),
+            _ => {
+                self.degrade(&format!(
+                    "has the unknown type {}",
+                    text::literal(&text::clip(name, 40))
+                ));
+                Kind::Any
+            }
+        }
+    }
+
+    fn array(&mut self, fields: &'a Map<String, Value>) -> Kind {
+        let items = fields.get("items");
+        let placed = fields
+            .get("prefixItems")
+            .or(items)
+            .and_then(Value::as_array);
+        let every = match (placed, items) {
+            (Some(_), Some(Value::Array(_))) => fields.get("additionalItems"),
+            (_, other) => other.filter(|it| !it.is_array()),
+        };
+        let every = every.or_else(|| fields.get("unevaluatedItems"));
+        let rest = self.inside("[]", |it| every.map(|every| it.lower(every, None, true)));
+        let Some(placed) = placed.filter(|it| !it.is_empty()) else {
+            return Kind::Array(Box::new(rest.unwrap_or_else(Shape::any)));
+        };
+        let items: Vec<Shape> = placed
+            .iter()
+            .enumerate()
+            .map(|(at, item)| self.inside(&format!("[{at}]"), |it| it.lower(item, None, true)))
+            .collect();
+        let count = |keyword: &str| {
+            fields
+                .get(keyword)
+                .and_then(Value::as_u64)
+                .and_then(|it| usize::try_from(it).ok())
+        };
+        let ends = count("maxItems").is_some_and(|max| max <= items.len());
+        let rest = rest.unwrap_or_else(Shape::any);
+        let rest = (!ends && rest.kind != Kind::Never).then(|| Box::new(rest));
+        let required = count("minItems").unwrap_or(0).min(items.len());
+        Kind::Tuple(Tuple {
+            items,
+            required,
+            rest,
+        })
+    }
+
+    fn object(&mut self, fields: &'a Map<String, Value>) -> Kind {
+        let required: Vec<&str> = strings(fields.get("required"));
+        let declared = fields.get("properties").and_then(Value::as_object);
+        let mut properties: Vec<Property> = Vec::new();
+        for (name, node) in declared.into_iter().flatten() {
+            let shape = self.inside(&format!(".{name}"), |it| it.lower(node, Some(name), true));
+            properties.push(Property {
+                name: name.clone(),
+                required: required.contains(&name.as_str()),
+                shape,
+            });
+        }
+        let rest = self.rest(fields, declared.is_some());
+        for name in required {
+            if !properties.iter().any(|it| it.name == name) {
+                properties.push(Property {
+                    name: name.to_owned(),
+                    required: true,
+                    shape: unnamed_shape(&rest),
+                });
+            }
+        }
+        let mut object = Object { properties, rest };
+        self.property_names(fields, &mut object);
+        if crate::declare::says_less_than(&object) {
+            self.degrade("limits its other keys in a way that a type can only say in a note");
+        }
+        Kind::Object(object)
+    }
+
+    fn rest(&mut self, fields: &'a Map<String, Value>, names_some: bool) -> Rest {
+        let others = fields
+            .get("additionalProperties")
+            .or_else(|| fields.get("unevaluatedProperties"));
+        let patterns = fields.get("patternProperties").and_then(Value::as_object);
+        let mut rules: Vec<RestRule> = Vec::new();
+        for (pattern, node) in patterns.into_iter().flatten() {
+            let shape = self.inside(&format!("[/{pattern}/]"), |it| it.lower(node, None, true));
+            rules.push(RestRule {
+                pattern: Some(pattern.clone()),
+                shape,
+            });
+        }
+        let other = others.map(|node| self.inside("[]", |it| it.lower(node, None, true)));
+        match other {
+            Some(shape) if shape.kind == Kind::Never => {}
+            Some(shape) => rules.push(RestRule {
+                pattern: None,
+                shape,
+            }),
+            None if !names_some && rules.is_empty() => rules.push(RestRule {
+                pattern: None,
+                shape: Shape::any(),
+            }),
+            None if rules.is_empty() => return Rest::Unsaid,
+            None => {}
+        }
+        if rules.is_empty() {
+            Rest::Forbidden
+        } else {
+            Rest::Allowed(rules)
+        }
+    }
+
+    /// `propertyNames` with a list of names turns a map into optional properties; otherwise it is a rule.
+    fn property_names(&mut self, fields: &Map<String, Value>, object: &mut Object) {
+        let Some(names) = fields.get("propertyNames").and_then(Value::as_object) else {
+            return;
+        };
+        let listed = names.get("enum").and_then(Value::as_array);
+        let listed: Option<Vec<&str>> =
+            listed.map(|values| values.iter().filter_map(Value::as_str).collect());
+        match listed {
+            Some(listed) => {
+                let shape = unnamed_shape(&object.rest);
+                for name in listed {
+                    if !object.properties.iter().any(|it| it.name == name) {
+                        object.properties.push(Property {
+                            name: name.to_owned(),
+                            required: false,
+                            shape: shape.clone(),
+                        });
+                    }
+                }
+                object.rest = Rest::Forbidden;
+            }
+            None if names.keys().all(|it| it == "type") => {}
+            None => self.degrade("limits the names of its properties (`propertyNames`)"),
+        }
+    }
+
+    fn all_of(&mut self, fields: &'a Map<String, Value>, shape: Shape) -> Shape {
+        let parts = fields.get("allOf").and_then(Value::as_array);
+        parts.into_iter().flatten().fold(shape, |shape, part| {
+            let part = self.lower(part, None, false);
+            both(shape, part)
+        })
+    }
+
+    fn one_of(&mut self, fields: &'a Map<String, Value>, keyword: &str, shape: Shape) -> Shape {
+        let Some(branches) = fields.get(keyword).and_then(Value::as_array) else {
+            return shape;
+        };
+        if branches.is_empty() || branches.iter().all(only_constrains) {
+            return shape;
+        }
+        let members: Vec<Shape> = branches
+            .iter()
+            .map(|it| self.lower(it, None, false))
+            .collect();
+        both(shape, Shape::of(union_kind(members)))
+    }
+
+    fn unsayable(&mut self, fields: &Map<String, Value>) -> Vec<String> {
+        let mut rules = Vec::new();
+        for keyword in UNSAYABLE {
+            if let Some(value) = fields.get(keyword) {
+                rules.push(format!("{keyword} {}", text::json(value)));
+            }
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            let branches = fields.get(keyword).and_then(Value::as_array);
+            if let Some(branches) =
+                branches.filter(|it| !it.is_empty() && it.iter().all(only_constrains))
+            {
+                rules.push(constraint_text(keyword, branches));
+            }
+        }
+        for rule in &rules {
+            self.degrade(&format!(
+                "has a rule that no type can say: {}",
+                text::clip(rule, 100)
+            ));
+        }
+        rules
+            .into_iter()
+            .map(|rule| text::clip(&rule, RULE_CHARS_MAX))
+            .collect()
+    }
+
+    fn inside<T>(&mut self, step: &str, then: impl FnOnce(&mut Self) -> T) -> T {
+        self.path.push(text::neutralise(step));
+        let made = then(self);
+        self.path.pop();
+        made
+    }
+
+    fn degrade(&mut self, reason: &str) {
+        const LISTED_MAX: usize = 100;
+        let found = Degraded {
+            path: self.path.concat(),
+            reason: reason.to_owned(),
+        };
+        if self.degraded.len() < LISTED_MAX && !self.degraded.contains(&found) {
+            self.degraded.push(found);
+        }
+    }
+}
+
+/// The declared types, or what the other keywords speak about when there is no `type`.
+fn type_names(fields: &Map<String, Value>) -> Vec<&str> {
+    if fields.contains_key("type") {
+        let one = fields.get("type").and_then(Value::as_str);
+        return one.map_or_else(|| strings(fields.get("type")), |one| vec![one]);
+    }
+    const IMPLIED: [(&str, &[&str]); 4] = [
+        (
+            "object",
+            &[
+                "properties",
+                "additionalProperties",
+                "patternProperties",
+                "propertyNames",
+            ],
+        ),
+        ("array", &["items", "prefixItems"]),
+        (
+            "string",
+            &[
+                "pattern",
+                "minLength",
+                "maxLength",
+                "contentEncoding",
+                "format",
+            ],
+        ),
+        (
+            "number",
+            &[
+                "minimum",
+                "maximum",
+                "exclusiveMinimum",
+                "exclusiveMaximum",
+                "multipleOf",
+            ],
+        ),
+    ];
+    let says = |keywords: &[&str]| keywords.iter().any(|keyword| fields.contains_key(*keyword));
+    let implied = IMPLIED.iter().find(|(_, keywords)| says(keywords));
+    implied.map(|(name, _)| vec![*name]).unwrap_or_default()
+}
+
+/// A branch that only says which of the properties must be there.
+fn only_constrains(branch: &Value) -> bool {
+    branch.as_object().is_some_and(|fields| {
+        let speaks = fields.contains_key("required") || fields.contains_key("not");
+        speaks
+            && fields
+                .keys()
+                .all(|key| matches!(key.as_str(), "required" | "not" | "description" | "title"))
+    })
+}
+
+fn constraint_text(keyword: &str, branches: &[Value]) -> String {
+    let plain: Option<Vec<String>> = branches
+        .iter()
+        .map(|branch| {
+            let names = strings(branch.get("required"));
+            branch.get("not").is_none().then(|| names.join("+"))
+        })
+        .collect();
+    let how_many = if keyword == "oneOf" {
+        "exactly one of"
+    } else {
+        "at least one of"
+    };
+    match plain {
+        Some(groups) => text::neutralise(&format!("{how_many} {}", groups.join(", "))),
+        None => format!("{keyword} {}", text::json(&Value::Array(branches.to_vec()))),
+    }
+}
+
+fn unnamed_shape(rest: &Rest) -> Shape {
+    match rest {
+        Rest::Allowed(rules) => {
+            let other = rules.iter().find(|rule| rule.pattern.is_none());
+            other.map_or_else(Shape::any, |rule| rule.shape.clone())
+        }
+        Rest::Unsaid => Shape::any(),
+        Rest::Forbidden => Shape::of(Kind::Never),
+    }
+}
+
+fn strings(value: Option<&Value>) -> Vec<&str> {
+    match value {
+        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// `search_query` → `SearchQuery`.
+fn type_name(text: &str) -> String {
+    let words = text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty());
+    let capitalised = words.map(|word| {
+        let mut letters = word.chars();
+        let first: String = letters
+            .next()
+            .into_iter()
+            .flat_map(char::to_uppercase)
+            .collect();
+        first + letters.as_str()
+    });
+    let name: String = capitalised.collect();
+    if name.starts_with(|c: char| c.is_numeric()) {
+        format!("T{name}")
+    } else {
+        name
+    }
+}
+
+fn is_keyword(name: &str) -> bool {
+    matches!(
+        name,
+        "Defs" | "Definitions" | "Items" | "Properties" | "AnyOf" | "OneOf" | "AllOf"
+    ) || name
+        .strip_prefix('T')
+        .is_some_and(|rest| rest.chars().all(char::is_numeric))
+}
