@@ -47,7 +47,10 @@ fn hex_digit(digit: u8) -> Option<u8> {
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digit = |n: u8| char::from_digit(n.into(), 16).unwrap_or('0');
-        let hex = self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+        let hex = self
+            .0
+            .iter()
+            .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
         let text: String = "sha256:".chars().chain(hex).collect();
         f.write_str(&text)
     }
@@ -174,10 +177,15 @@ fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let mut rest = text.as_bytes();
     // Whole runs at once: an escape is one ASCII byte, and so never part of another character.
-    while let Some(at) = rest.iter().position(|b| matches!(b, 0..=0x1f | b'"' | b'\\')) {
+    while let Some(at) = rest
+        .iter()
+        .position(|b| matches!(b, 0..=0x1f | b'"' | b'\\'))
+    {
         let (run, tail) = rest.split_at(at);
         out.extend_from_slice(run);
-        let Some((byte, after)) = tail.split_first() else { break };
+        let Some((byte, after)) = tail.split_first() else {
+            break;
+        };
         write_escape(*byte, out);
         rest = after;
     }
@@ -218,7 +226,10 @@ mod tests {
             "{\"\u{1f600}\":2,\"\u{fb33}\":1}",
         );
         check(&json!("\u{1}\n\"\u{2028}"), "\"\\u0001\\n\\\"\u{2028}\"");
-        check(&json!("\\a\u{8}ä\u{c}\r\t\u{7f}"), "\"\\\\a\\bä\\f\\r\\t\u{7f}\"");
+        check(
+            &json!("\\a\u{8}ä\u{c}\r\t\u{7f}"),
+            "\"\\\\a\\bä\\f\\r\\t\u{7f}\"",
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::canonical::Digest;
+use crate::text::is_invisible;
 
 /// Member names, one for each wire name of a server, all distinct. A repeated wire name
 /// gets the same member again.
@@ -88,12 +89,11 @@ fn suffixed(base: &str, wire_name: &str, taken: &BTreeSet<String>) -> String {
 }
 
 fn starts_identifier(c: char) -> bool {
-    c == '$' || c == '_' || unicode_ident::is_xid_start(c)
+    c == '$' || c == '_' || (unicode_ident::is_xid_start(c) && !is_invisible(c))
 }
 
 fn continues_identifier(c: char) -> bool {
-    let joiner = matches!(c, '\u{200c}' | '\u{200d}');
-    (c == '$' || unicode_ident::is_xid_continue(c)) && !joiner
+    (c == '$' || unicode_ident::is_xid_continue(c)) && !is_invisible(c)
 }
 
 /// Names to which the language itself gives a meaning on any object: an object with

@@ -86,7 +86,7 @@ impl Explain<'_> {
             Kind::FalseSchema => "nothing here".to_owned(),
             Kind::Not { schema } => format!(
                 "anything but {}",
-                text::clip(&schema.to_string(), SHOWN_CHARS_MAX)
+                text::clip(&text::json(schema), SHOWN_CHARS_MAX)
             ),
             Kind::OneOfMultipleValid { .. } => {
                 "a value that fits exactly one of the alternatives".to_owned()
@@ -143,8 +143,7 @@ impl Explain<'_> {
         let known =
             |given: &&String| declared_keys(self.keyword_owner(error)).contains(&given.as_str());
         let misspelt = closest(key, given.filter(|it| !known(it)).map(String::as_str));
-        let suggestion =
-            misspelt.map(|it| format!("Is `{}` meant to be it?", text::neutralise(it)));
+        let suggestion = misspelt.map(|it| format!("Is {} meant to be it?", quoted(it)));
         Finding::error(path, expected, "nothing".to_owned()).suggesting(suggestion)
     }
 
@@ -161,7 +160,7 @@ impl Explain<'_> {
             let expected = if known.is_empty() {
                 "no properties".to_owned()
             } else {
-                list_of(known.iter().map(|it| format!("`{it}`")))
+                list_of(known.iter().map(|it| quoted(it)))
             };
             let meant = closest(key, free.iter().copied());
             Finding::error(
@@ -169,7 +168,7 @@ impl Explain<'_> {
                 expected,
                 "an unknown property".to_owned(),
             )
-            .suggesting(meant.map(|it| format!("Did you mean `{it}`?")))
+            .suggesting(meant.map(did_you_mean))
         };
         unexpected.iter().take(LISTED_MAX).map(one).collect()
     }
@@ -298,6 +297,15 @@ pub(super) fn list_of(items: impl IntoIterator<Item = String>) -> String {
     }
 }
 
+/// A name as it stands in a sentence.
+pub(super) fn quoted(name: &str) -> String {
+    format!("`{}`", text::clip(&text::neutralise(name), SHOWN_CHARS_MAX))
+}
+
+pub(super) fn did_you_mean(name: &str) -> String {
+    format!("Did you mean {}?", quoted(name))
+}
+
 fn declared_keys(owner: Option<&Map<String, Value>>) -> Vec<&str> {
     let properties = owner.and_then(|fields| fields.get("properties")?.as_object());
     properties
@@ -390,7 +398,7 @@ fn shown(value: &Value) -> String {
             format!("an object with {} properties", members.len())
         }
         Value::Array(items) if items.len() > 5 => format!("an array of {} items", items.len()),
-        other => text::clip(&other.to_string(), SHOWN_CHARS_MAX),
+        other => text::clip(&text::json(other), SHOWN_CHARS_MAX),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use super::explain::{list_of, member_path};
+use super::explain::{did_you_mean, list_of, member_path, quoted};
 use super::finding::{Finding, Severity};
 use crate::closest::closest;
 use crate::schema::{self, Applies};
@@ -63,11 +63,11 @@ impl<'a> Search<'a> {
                     .iter()
                     .copied()
                     .filter(|it| !members.contains_key(*it));
-                let suggestion = closest(key, unnamed).map(|it| format!("Did you mean `{it}`?"));
+                let suggestion = closest(key, unnamed).map(did_you_mean);
                 self.found.push(Finding {
                     severity: Severity::Warning,
                     path: member_path(path, key),
-                    expected: list_of(known.iter().map(|it| format!("`{it}`"))),
+                    expected: list_of(known.iter().map(|it| quoted(it))),
                     got: "an unknown property".to_owned(),
                     suggestion,
                 });
