@@ -146,9 +146,9 @@ fn anchored<'a>(value: &'a Value, name: &str, depth: usize) -> Option<&'a Value>
 /// Nesting of JSON values that a description may have.
 pub(crate) const DEPTH_MAX: usize = 100;
 /// JSON values in one description.
-pub(crate) const NODES_MAX: usize = 100_000;
+pub(crate) const NODES_MAX: usize = 20_000;
 /// Bytes of all keys and strings in one description.
-pub(crate) const TEXT_BYTES_MAX: usize = 1024 * 1024;
+pub(crate) const TEXT_BYTES_MAX: usize = 512 * 1024;
 
 /// Whether a JSON value stays within the bounds above. Safe on any nesting.
 pub(crate) fn is_bounded(value: &Value) -> bool {

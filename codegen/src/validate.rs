@@ -18,6 +18,8 @@ pub use guard::BadSchema;
 
 /// Findings in one answer; the rest repeats what these say.
 const FINDINGS_MAX: usize = 20;
+/// Faults that are looked at for those findings.
+const ERRORS_MAX: usize = 100;
 /// Values up to this many nodes are searched for every fault, larger ones for the first.
 const NODES_EXPLAINED_MAX: u64 = 50_000;
 
@@ -65,7 +67,7 @@ impl Validator {
                 .map(|error| explain.all([error]))
                 .unwrap_or_default()
         } else {
-            explain.all(self.compiled.iter_errors(value))
+            explain.all(self.compiled.iter_errors(value).take(ERRORS_MAX))
         };
         findings.extend(unknown::warn(&self.schema, root, value));
         findings.dedup();

@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::types::TypeWriter;
+use crate::canonical::Digest;
 use crate::names;
 use crate::shape::{Kind, NamedShape, Object, Rest, Shape, ToolShape};
 
@@ -19,17 +20,16 @@ pub(super) struct Aliases {
 impl Aliases {
     pub(super) fn choose(shapes: &[ToolShape], taken: &mut BTreeSet<String>) -> Self {
         let mut aliases = Self::default();
-        let mut known: HashMap<String, String> = HashMap::new();
+        let mut known: HashMap<Digest, String> = HashMap::new();
         for (tool, shape) in shapes.iter().enumerate() {
             let mut names = Vec::new();
-            for (index, named) in shape.named.iter().enumerate() {
-                let alias = known
-                    .entry(meaning(&shape.named, index))
-                    .or_insert_with(|| {
-                        let alias = free_name(&named.name, taken);
-                        aliases.declared.push((alias.clone(), tool, index));
-                        alias
-                    });
+            for (index, meaning) in meanings(&shape.named).into_iter().enumerate() {
+                let wanted = shape.named.get(index).map_or("", |it| it.name.as_str());
+                let alias = known.entry(meaning).or_insert_with(|| {
+                    let alias = free_name(wanted, taken);
+                    aliases.declared.push((alias.clone(), tool, index));
+                    alias
+                });
                 names.push(alias.clone());
             }
             aliases.of_tool.push(names);
@@ -58,46 +58,53 @@ pub(super) fn free_name(wanted: &str, taken: &mut BTreeSet<String>) -> String {
     name
 }
 
-/// A text that is equal for two named shapes exactly when they say the same, notes included.
-fn meaning(named: &[NamedShape], index: usize) -> String {
-    let local: Vec<String> = (0..named.len()).map(|at| local_name(named, at)).collect();
+/// For each named shape a digest that is equal for two exactly when they say the same,
+/// notes and everything that they refer to included.
+fn meanings(named: &[NamedShape]) -> Vec<Digest> {
+    let local = local_names(named);
+    let own = named.iter().zip(&local).map(|(it, name)| {
+        let body = TypeWriter::new(true).write(&it.shape, &local, 0);
+        Digest::of(format!("{name}={body} {:?}", it.shape.facts).as_bytes())
+    });
+    let own: Vec<Digest> = own.collect();
+    let refers_to: Vec<Vec<usize>> = named
+        .iter()
+        .map(|it| {
+            let mut found = Vec::new();
+            references(&it.shape, &mut found);
+            found
+        })
+        .collect();
+    (0..named.len())
+        .map(|index| whole_meaning(index, &own, &refers_to))
+        .collect()
+}
+
+fn whole_meaning(index: usize, own: &[Digest], refers_to: &[Vec<usize>]) -> Digest {
     let mut reached = vec![index];
-    let mut at = 0;
-    let mut text = String::new();
-    while let Some(current) = reached.get(at).copied() {
-        at += 1;
-        let Some(shape) = named.get(current).map(|it| &it.shape) else {
-            continue;
-        };
-        let body = TypeWriter::new(true).write(shape, &local, 0);
-        text.push_str(&format!(
-            "{}={body} {:?}\n",
-            local_name(named, current),
-            shape.facts
-        ));
-        let mut found = Vec::new();
-        references(shape, &mut found);
-        let new: Vec<usize> = found
-            .into_iter()
-            .filter(|it| !reached.contains(it))
-            .collect();
-        for index in new {
-            if !reached.contains(&index) {
-                reached.push(index);
+    let mut bytes: Vec<u8> = Vec::new();
+    let mut next = 0;
+    while let Some(current) = reached.get(next).copied() {
+        next += 1;
+        bytes.extend(own.get(current).map(|it| it.0).unwrap_or_default());
+        for found in refers_to.get(current).into_iter().flatten() {
+            if !reached.contains(found) {
+                reached.push(*found);
             }
         }
     }
-    text
+    Digest::of(&bytes)
 }
 
-fn local_name(named: &[NamedShape], index: usize) -> String {
-    let name = named.get(index).map_or("", |it| it.name.as_str());
-    let earlier = named
-        .iter()
-        .take(index)
-        .filter(|it| it.name == name)
-        .count();
-    format!("{name}#{earlier}")
+/// Names that tell the shapes of one tool apart, whatever the other tools have.
+fn local_names(named: &[NamedShape]) -> Vec<String> {
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    let numbered = named.iter().map(|it| {
+        let count = seen.entry(&it.name).or_default();
+        *count += 1;
+        format!("{}#{count}", it.name)
+    });
+    numbered.collect()
 }
 
 fn references(shape: &Shape, found: &mut Vec<usize>) {

@@ -139,9 +139,10 @@ impl TypeWriter {
 
     fn inline_union(&mut self, members: &[Shape], names: &[String]) -> String {
         let mut texts: Vec<String> = Vec::new();
+        let mut seen: HashSet<String> = HashSet::new();
         for member in members {
             let text = self.inline(member, names);
-            if !texts.contains(&text) {
+            if seen.insert(text.clone()) {
                 texts.push(text);
             }
         }

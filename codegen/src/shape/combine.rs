@@ -1,6 +1,10 @@
 //! Shapes that hold together (`allOf`, a keyword beside another) or apart (`anyOf`).
 
+use std::collections::HashSet;
+
 use serde_json::Value;
+
+use crate::text;
 
 use super::{Kind, Object, Property, Rest, RestRule, Shape};
 
@@ -44,8 +48,13 @@ pub(super) fn union_kind(members: Vec<Shape>) -> Kind {
         }
     }
     let mut distinct: Vec<Shape> = Vec::new();
+    let mut literals: HashSet<String> = HashSet::new();
     for member in flat {
-        if !distinct.contains(&member) {
+        let is_new = match &member.kind {
+            Kind::Literal(value) => literals.insert(text::json(value)),
+            _ => !distinct.contains(&member),
+        };
+        if is_new {
             distinct.push(member);
         }
     }

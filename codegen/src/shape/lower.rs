@@ -12,6 +12,8 @@ use crate::{schema, text};
 /// Shapes made for one schema; past it, the rest is `any`.
 const SHAPES_MAX: usize = 20_000;
 const DEPTH_MAX: usize = 60;
+/// Named shapes of one tool; past it, a reference is `any`.
+const NAMED_MAX: usize = 200;
 /// A reference to something smaller than this is written out in place.
 const INLINE_BYTES_MAX: usize = 80;
 const RULE_CHARS_MAX: usize = 300;
@@ -168,7 +170,10 @@ impl<'a> Lowering<'a> {
                 self.degrade("refers to itself without end");
                 return Shape::any();
             }
-            return Shape::of(Kind::Named(self.name_for(identity, reference)));
+            return match self.name_for(identity, reference) {
+                Some(index) => Shape::of(Kind::Named(index)),
+                None => Shape::any(),
+            };
         }
         if let Some(index) = self.names.get(&identity).copied() {
             let facts = self
@@ -191,9 +196,13 @@ impl<'a> Lowering<'a> {
         self.lower(target, None, false)
     }
 
-    fn name_for(&mut self, identity: *const Value, reference: &str) -> usize {
+    fn name_for(&mut self, identity: *const Value, reference: &str) -> Option<usize> {
         if let Some(index) = self.names.get(&identity) {
-            return *index;
+            return Some(*index);
+        }
+        if self.named.len() >= NAMED_MAX {
+            self.degrade("refers to more types than are shown");
+            return None;
         }
         let segments = reference.rsplit(['/', '#']);
         let own = segments
@@ -204,8 +213,9 @@ impl<'a> Lowering<'a> {
             name,
             shape: Shape::any(),
         });
-        self.names.insert(identity, self.named.len() - 1);
-        self.named.len() - 1
+        let index = self.named.len() - 1;
+        self.names.insert(identity, index);
+        Some(index)
     }
 
     /// What `type`, `enum`, `const` and the keywords of the single types say.
@@ -447,9 +457,10 @@ impl<'a> Lowering<'a> {
     }
 
     fn degrade(&mut self, reason: &str) {
-        const LISTED_MAX: usize = 100;
+        const LISTED_MAX: usize = 20;
+        const PATH_CHARS_MAX: usize = 120;
         let found = Degraded {
-            path: self.path.concat(),
+            path: text::clip(&self.path.concat(), PATH_CHARS_MAX),
             reason: reason.to_owned(),
         };
         if self.degraded.len() < LISTED_MAX && !self.degraded.contains(&found) {

@@ -2,6 +2,8 @@
 //! `additionalProperties` unsaid, so that a misspelt optional property passes:
 //! worth a warning.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::explain::{did_you_mean, list_of, member_path, quoted};
@@ -10,7 +12,7 @@ use crate::closest::closest;
 use crate::schema::{self, Applies};
 
 /// Schemas looked at for one value; after that no more warnings are sought.
-const STEPS_MAX: usize = 100_000;
+const STEPS_MAX: usize = 200_000;
 const WARNINGS_MAX: usize = 10;
 
 pub(super) fn warn(root: &Value, root_name: &str, value: &Value) -> Vec<Finding> {
@@ -31,7 +33,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn look(&mut self, schemas: &[&'a Value], value: &Value, path: &str) {
-        if schemas.is_empty() || self.found.len() >= WARNINGS_MAX {
+        if schemas.is_empty() || self.found.len() >= WARNINGS_MAX || self.steps_left == 0 {
             return;
         }
         match value {
@@ -56,6 +58,7 @@ impl<'a> Search<'a> {
         path: &str,
     ) {
         let known = known_keys(applied);
+        self.steps_left = self.steps_left.saturating_sub(members.len() + known.len());
         let says_what_else = !known.is_empty() && !applied.iter().any(|fields| is_open(fields));
         for (key, member) in members {
             if says_what_else && !known.contains(&key.as_str()) && self.found.len() < WARNINGS_MAX {
@@ -107,16 +110,17 @@ impl<'a> Search<'a> {
 
 fn known_keys<'a>(applied: &[&'a Map<String, Value>]) -> Vec<&'a str> {
     let mut known = Vec::new();
+    let mut seen = HashSet::new();
     for properties in applied
         .iter()
         .filter_map(|fields| fields.get("properties")?.as_object())
     {
-        let new = properties
-            .keys()
-            .map(String::as_str)
-            .filter(|key| !known.contains(key));
-        let new: Vec<&str> = new.collect();
-        known.extend(new);
+        known.extend(
+            properties
+                .keys()
+                .map(String::as_str)
+                .filter(|key| seen.insert(*key)),
+        );
     }
     known
 }
