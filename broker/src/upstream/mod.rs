@@ -35,3 +35,6 @@ pub use list::ListProblem;
 pub use pool::{Listed, Surroundings, Upstream};
 pub use secret::Secret;
 pub use spec::{BadUrl, ServerSpec, ServerUrl, Timeouts, Transport};
+
+#[cfg(test)]
+mod tests;

@@ -94,7 +94,7 @@ impl Upstream {
         tool: &ToolName,
         arguments: Vec<u8>,
         within: Duration,
-    ) -> impl Future<Output = Reply> + Send + 'static {
+    ) -> impl Future<Output = Reply> + Send + use<> {
         let called = self.servers.get(server).cloned();
         let tool = tool.0.to_string();
         async move {

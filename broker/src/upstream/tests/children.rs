@@ -1,0 +1,238 @@
+//! Servers that are real child processes.
+
+use std::time::{Duration, Instant};
+
+use airlock_core::id::{ServerName, ToolName};
+use airlock_core::outcome::Reply;
+
+use super::fake::words;
+use crate::upstream::caps::Caps;
+use crate::upstream::era::EraMemory;
+use crate::upstream::pool::{Listed, Surroundings, Upstream};
+use crate::upstream::secret::Secret;
+use crate::upstream::spec::{ServerSpec, Transport};
+
+/// A server of the older era in shell; `$call` is what it does about a call.
+const SERVER: &str = r#"
+say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/^{"jsonrpc":"2.0","id":\([0-9]*\).*/\1/p')
+  case $line in
+    *'"server/discover"'*) say '"error":{"code":-32601,"message":"no"}' ;;
+    *'"initialize"'*) say '"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"sh","version":"1"}}' ;;
+    *'"tools/list"'*) say '"result":{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}' ;;
+    *'"tools/call"'*) CALL ;;
+  esac
+done
+"#;
+
+fn text(said: &str) -> String {
+    format!(r#"say '"result":{{"content":[{{"type":"text","text":"'"{said}"'"}}]}}'"#)
+}
+
+fn shell(script: String) -> ServerSpec {
+    let args = vec!["-c".to_owned(), script];
+    ServerSpec::new(
+        "sh",
+        Transport::Stdio {
+            command: "sh".into(),
+            args,
+            env: vec![],
+            cwd: None,
+        },
+    )
+}
+
+async fn connect(spec: ServerSpec) -> (Upstream, Listed) {
+    let surroundings = Surroundings {
+        base_env: vec![
+            ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
+            ("HOME".into(), "/nowhere".into()),
+        ],
+        caps: Caps::default(),
+        eras: EraMemory::none(),
+    };
+    let (upstream, mut listed) = Upstream::connect_all(vec![spec], &surroundings).await;
+    (upstream, listed.remove(0))
+}
+
+async fn call(upstream: &Upstream) -> Reply {
+    let (server, tool) = (ServerName("sh".into()), ToolName("t".into()));
+    upstream
+        .call(&server, &tool, b"{}".to_vec(), Duration::from_secs(10))
+        .await
+}
+
+fn stderr(upstream: &Upstream) -> String {
+    upstream
+        .diagnostics(&ServerName("sh".into()))
+        .unwrap()
+        .stderr
+}
+
+/// Waits until something that happens outside of us has happened.
+async fn until(mut happened: impl FnMut() -> bool) -> bool {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(10) {
+        if happened() {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    false
+}
+
+fn is_alive(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[tokio::test]
+async fn a_child_gets_what_is_configured_and_nothing_of_our_environment() {
+    let mut spec = shell(SERVER.replace(
+        "CALL",
+        &text("$HOME $GIVEN $(env | cut -d= -f1 | sort | tr '\\n' ' ')"),
+    ));
+    if let Transport::Stdio { env, .. } = &mut spec.transport {
+        env.push(("GIVEN".into(), Secret::new("word")));
+    }
+    let (upstream, _) = connect(spec).await;
+    let said = words(&call(&upstream).await);
+    assert!(said.starts_with("/nowhere word "), "{said}");
+    for name in said.split(' ').skip(2).filter(|name| !name.is_empty()) {
+        assert!(
+            ["GIVEN", "HOME", "PATH", "PWD", "OLDPWD", "SHLVL", "_"].contains(&name),
+            "{name} in {said}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn stderr_is_kept_and_credentials_in_it_are_masked() {
+    let mut spec = shell(SERVER.replace(
+        "CALL",
+        &format!("echo \"token is $TOKEN\" >&2; {}", text("done")),
+    ));
+    if let Transport::Stdio { env, .. } = &mut spec.transport {
+        env.push(("TOKEN".into(), Secret::new("s3cr3t-value")));
+    }
+    let (upstream, _) = connect(spec).await;
+    assert_eq!(words(&call(&upstream).await), "done");
+    assert!(
+        until(|| stderr(&upstream).contains("token is ***")).await,
+        "{}",
+        stderr(&upstream)
+    );
+}
+
+#[tokio::test]
+async fn a_child_that_dies_in_a_call_is_started_again_for_the_next() {
+    let (upstream, _) = connect(shell(SERVER.replace("CALL", "exit 7"))).await;
+    for _ in 0..2 {
+        let Reply::Lost { why, .. } = call(&upstream).await else {
+            panic!()
+        };
+        assert!(why.contains("exit code 7"), "{why}");
+    }
+    assert_eq!(
+        upstream
+            .diagnostics(&ServerName("sh".into()))
+            .unwrap()
+            .connects_total,
+        2
+    );
+}
+
+#[tokio::test]
+async fn closing_ends_the_child_and_all_that_it_started() {
+    // The grandchildren outlive their parent, and one of them does not heed SIGTERM.
+    let script =
+        "sleep 300 & echo $! >&2; sh -c 'trap \"\" TERM; echo $$ >&2; while :; do sleep 1; done' &";
+    let (upstream, listed) =
+        connect(shell(format!("{script}\n{}", SERVER.replace("CALL", ":")))).await;
+    assert_eq!(listed.failure, None);
+    assert!(until(|| stderr(&upstream).lines().count() == 2).await);
+    let pids: Vec<String> = stderr(&upstream).lines().map(ToOwned::to_owned).collect();
+    assert!(pids.iter().all(|pid| is_alive(pid)), "{pids:?}");
+    let begun = Instant::now();
+    upstream.close().await;
+    assert!(
+        until(|| !pids.iter().any(|pid| is_alive(pid))).await,
+        "{pids:?}"
+    );
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+#[tokio::test]
+async fn dropping_it_all_ends_the_children_too() {
+    let (upstream, _) = connect(shell(format!(
+        "echo $$ >&2; trap '' TERM\n{}",
+        SERVER.replace("CALL", ":")
+    )))
+    .await;
+    assert!(until(|| !stderr(&upstream).is_empty()).await);
+    let pid = stderr(&upstream);
+    drop(upstream);
+    assert!(until(|| !is_alive(&pid)).await);
+}
+
+#[test]
+fn a_runtime_that_ends_takes_the_children_with_it() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (upstream, pid) = runtime.block_on(async {
+        let (upstream, _) = connect(shell(format!(
+            "echo $$ >&2\n{}",
+            SERVER.replace("CALL", ":")
+        )))
+        .await;
+        assert!(until(|| !stderr(&upstream).is_empty()).await);
+        let pid = stderr(&upstream);
+        (upstream, pid)
+    });
+    drop(runtime);
+    let begun = Instant::now();
+    while is_alive(&pid) && begun.elapsed() < Duration::from_secs(5) {
+        std::thread::yield_now();
+    }
+    assert!(!is_alive(&pid));
+    drop(upstream);
+}
+
+#[tokio::test]
+async fn a_command_that_cannot_be_used_says_why_and_hides_its_arguments() {
+    for (command, script, parts) in [
+        (
+            "no-such-command-here",
+            "",
+            vec!["`no-such-command-here` cannot be started"],
+        ),
+        (
+            "sh",
+            "echo 'cannot find --token' >&2; exit 3",
+            vec!["exit code 3", "cannot find --token"],
+        ),
+        (
+            "sh",
+            "cat >/dev/null",
+            vec!["did not finish connecting within 700 ms"],
+        ),
+        ("sh", "echo hello", vec!["exit code 0"]),
+    ] {
+        let mut spec = shell(format!("{script} #secret-argument"));
+        spec.timeouts.connect = Duration::from_millis(700);
+        spec.timeouts.probe = Duration::from_millis(200);
+        if let Transport::Stdio {
+            command: configured,
+            ..
+        } = &mut spec.transport
+        {
+            command.clone_into(configured);
+        }
+        let (_, listed) = connect(spec).await;
+        let failure = listed.failure.unwrap();
+        for part in parts {
+            assert!(failure.to_string().contains(part), "{failure}");
+        }
+        assert!(!failure.to_string().contains("secret-argument") && !failure.next().is_empty());
+    }
+}

@@ -1,0 +1,248 @@
+//! A server in memory that does what its script says.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use airlock_core::id::{ServerName, ToolName};
+use airlock_core::outcome::Reply;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+
+use crate::upstream::caps::Caps;
+use crate::upstream::diagnostics::Diagnostics;
+use crate::upstream::era::EraMemory;
+use crate::upstream::link::Link;
+use crate::upstream::pool::{Listed, Upstream};
+use crate::upstream::server::Server;
+use crate::upstream::spec::{ServerSpec, Transport};
+use crate::upstream::stdio::StdioLink;
+
+/// What a server does about a message.
+#[derive(Debug, Clone)]
+pub(super) enum Say {
+    Json(Value),
+    Raw(Vec<u8>),
+    After(Duration, Value),
+    Die,
+}
+
+type Script = dyn Fn(usize, &Value) -> Vec<Say> + Send + Sync;
+
+pub(super) struct Fake {
+    pub(super) spec: ServerSpec,
+    pub(super) caps: Caps,
+    pub(super) eras: EraMemory,
+    script: Arc<Script>,
+    pub(super) heard: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Fake {
+    /// The script gets the number of the connection, from 1, and the message.
+    pub(super) fn new(script: impl Fn(usize, &Value) -> Vec<Say> + Send + Sync + 'static) -> Self {
+        let transport = Transport::Stdio {
+            command: "fake".into(),
+            args: vec![],
+            env: vec![],
+            cwd: None,
+        };
+        Self {
+            spec: ServerSpec::new("fake", transport),
+            caps: Caps {
+                result_bytes_max: 100_000,
+                ..Caps::default()
+            },
+            eras: EraMemory::none(),
+            script: Arc::new(script),
+            heard: Arc::default(),
+        }
+    }
+
+    /// A well-behaved server of the older era, except for `tools/call`.
+    pub(super) fn calling(
+        script: impl Fn(usize, &Value) -> Vec<Say> + Send + Sync + 'static,
+    ) -> Self {
+        Self::new(move |dial, message| match legacy(message) {
+            Some(says) => says,
+            None => script(dial, message),
+        })
+    }
+
+    pub(super) async fn connect(self) -> (Connected, Listed) {
+        let dials = Arc::new(Mutex::new(0));
+        let (script, heard, counted) = (self.script.clone(), self.heard.clone(), dials.clone());
+        let diagnostics = Arc::new(Diagnostics::default());
+        let (message_bytes_max, kept) = (self.caps.message_bytes_max(), diagnostics.clone());
+        let dial = Box::new(move || {
+            let (ours, theirs) = tokio::io::duplex(64 * 1024);
+            *counted.lock().unwrap() += 1;
+            let dial = *counted.lock().unwrap();
+            tokio::spawn(play(theirs, dial, script.clone(), heard.clone()));
+            let (reader, writer) = tokio::io::split(ours);
+            Ok(Link::Stdio(StdioLink::over(
+                reader,
+                writer,
+                message_bytes_max,
+                kept.clone(),
+            )))
+        });
+        let server = Arc::new(Server::new(
+            self.spec,
+            self.caps,
+            self.eras,
+            dial,
+            diagnostics,
+        ));
+        let (upstream, mut listed) = Upstream::connect_servers(vec![server]).await;
+        (
+            Connected {
+                upstream,
+                heard: self.heard,
+                dials,
+            },
+            listed.remove(0),
+        )
+    }
+}
+
+/// A fake that has been connected to.
+pub(super) struct Connected {
+    pub(super) upstream: Upstream,
+    pub(super) heard: Arc<Mutex<Vec<Value>>>,
+    dials: Arc<Mutex<usize>>,
+}
+
+impl Connected {
+    pub(super) fn call(
+        &self,
+        arguments: &str,
+        within_ms: u64,
+    ) -> impl Future<Output = Reply> + Send + use<> {
+        let (server, tool) = (ServerName("fake".into()), ToolName("t".into()));
+        self.upstream.call(
+            &server,
+            &tool,
+            arguments.as_bytes().to_vec(),
+            Duration::from_millis(within_ms),
+        )
+    }
+
+    pub(super) fn dials(&self) -> usize {
+        *self.dials.lock().unwrap()
+    }
+
+    pub(super) fn heard(&self, method: &str) -> Vec<Value> {
+        self.heard
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|message| message["method"] == method)
+            .cloned()
+            .collect()
+    }
+
+    pub(super) fn report(&self) -> crate::upstream::DiagnosticsReport {
+        self.upstream
+            .diagnostics(&ServerName("fake".into()))
+            .unwrap()
+    }
+}
+
+async fn play(
+    stream: tokio::io::DuplexStream,
+    dial: usize,
+    script: Arc<Script>,
+    heard: Arc<Mutex<Vec<Value>>>,
+) {
+    let (reader, writer) = tokio::io::split(stream);
+    let writer = Arc::new(tokio::sync::Mutex::new(writer));
+    let mut lines = BufReader::new(reader).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let message: Value = serde_json::from_str(&line).unwrap();
+        heard.lock().unwrap().push(message.clone());
+        for say in script(dial, &message) {
+            let (delay, bytes) = match say {
+                Say::Json(value) => (None, format!("{value}\n").into_bytes()),
+                Say::Raw(bytes) => (None, bytes),
+                Say::After(delay, value) => (Some(delay), format!("{value}\n").into_bytes()),
+                Say::Die => return,
+            };
+            let writer = writer.clone();
+            let speak = async move {
+                if let Some(delay) = delay {
+                    tokio::time::sleep(delay).await;
+                }
+                let _ = writer.lock().await.write_all(&bytes).await;
+            };
+            if delay.is_some() {
+                tokio::spawn(speak);
+            } else {
+                speak.await;
+            }
+        }
+    }
+}
+
+pub(super) fn result(to: &Value, result: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": to["id"], "result": result})
+}
+
+pub(super) fn error(to: &Value, code: i64) -> Value {
+    json!({"jsonrpc": "2.0", "id": to["id"], "error": {"code": code, "message": "no"}})
+}
+
+pub(super) fn text(to: &Value, said: &str) -> Value {
+    result(to, json!({"content": [{"type": "text", "text": said}]}))
+}
+
+pub(super) fn initialized(to: &Value) -> Value {
+    result(
+        to,
+        json!({
+            "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+            "serverInfo": {"name": "fake", "version": "1", "icons": [{"src": "data:x"}]}, "instructions": "be kind"
+        }),
+    )
+}
+
+pub(super) fn tool(name: &str) -> Value {
+    json!({"name": name, "inputSchema": {"type": "object"}})
+}
+
+/// The answers of a well-behaved server of the older era; `None` for a call.
+pub(super) fn legacy(message: &Value) -> Option<Vec<Say>> {
+    let says = match message["method"].as_str() {
+        Some("initialize") => vec![Say::Json(initialized(message))],
+        Some("tools/list") => vec![Say::Json(result(message, json!({"tools": [tool("t")]})))],
+        Some("tools/call") => return None,
+        _ if message.get("id").is_some() && message.get("method").is_some() => {
+            vec![Say::Json(error(message, -32_601))]
+        }
+        _ => vec![],
+    };
+    Some(says)
+}
+
+/// The words of a reply that a table can hold.
+pub(super) fn words(reply: &Reply) -> String {
+    match reply {
+        Reply::Result {
+            is_error,
+            content,
+            structured_content,
+        } => {
+            let content: Value = serde_json::from_slice(content).unwrap();
+            let structured = structured_content
+                .as_ref()
+                .map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+            let error = if *is_error { "error " } else { "" };
+            format!(
+                "{error}{}{}",
+                content[0]["text"].as_str().unwrap_or("-"),
+                structured.map_or(String::new(), |text| format!(" {text}"))
+            )
+        }
+        Reply::Refused { code, .. } => format!("refused {code}"),
+        Reply::NotSent { .. } => "not sent".to_owned(),
+        Reply::Lost { cause, .. } => format!("lost {cause:?}"),
+    }
+}

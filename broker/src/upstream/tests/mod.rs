@@ -1,0 +1,9 @@
+//! The room as a whole, against servers that behave and servers that do not.
+
+mod calls;
+mod children;
+mod fake;
+mod fake_http;
+mod handshake;
+mod http;
+mod lists;
