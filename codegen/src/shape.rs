@@ -3,6 +3,7 @@
 
 mod combine;
 mod facts;
+mod keywords;
 mod lower;
 
 use serde_json::Value;

@@ -8,6 +8,7 @@ mod cost;
 mod explain;
 mod finding;
 mod guard;
+mod union;
 mod unknown;
 
 use jsonschema::{Draft, PatternOptions};

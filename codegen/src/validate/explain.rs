@@ -6,6 +6,7 @@ use jsonschema::{JsonType, ValidationError};
 use serde_json::{Map, Value};
 
 use super::finding::Finding;
+use super::union;
 use crate::closest::closest;
 use crate::{names, text};
 
@@ -32,9 +33,11 @@ impl Explain<'_> {
         findings
     }
 
-    fn one(&self, error: &ValidationError<'_>) -> Vec<Finding> {
+    pub(super) fn one(&self, error: &ValidationError<'_>) -> Vec<Finding> {
         match error.kind() {
-            Kind::AnyOf { context } | Kind::OneOfNotValid { context } => self.union(error, context),
+            Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+                union::explain(self, error, context)
+            }
             Kind::AdditionalProperties { unexpected }
             | Kind::UnevaluatedProperties { unexpected } => self.unexpected(error, unexpected),
             Kind::Required { property } => vec![self.missing(error, property)],
@@ -52,13 +55,12 @@ impl Explain<'_> {
         let got = match error.kind() {
             Kind::MinLength { .. } | Kind::MaxLength { .. } => length_of(error.instance()),
             Kind::MinItems { .. } | Kind::MaxItems { .. } => count_of(error.instance()),
-            Kind::FalseSchema => "a value".to_owned(),
             _ => shown(error.instance()),
         };
         Finding::error(self.path(error), expected, got).suggesting(self.correction(error))
     }
 
-    fn leaf_expectation(&self, error: &ValidationError<'_>) -> String {
+    pub(super) fn leaf_expectation(&self, error: &ValidationError<'_>) -> String {
         match error.kind() {
             Kind::Type { kind } => list_of(types_of(kind).iter().map(|it| a_type(*it).to_owned())),
             Kind::Enum { options } => list_of(options.as_array().into_iter().flatten().map(shown)),
@@ -84,10 +86,7 @@ impl Explain<'_> {
             Kind::UniqueItems => "items that all differ".to_owned(),
             Kind::Contains => "at least one item of the declared kind".to_owned(),
             Kind::FalseSchema => "nothing here".to_owned(),
-            Kind::Not { schema } => format!(
-                "anything but {}",
-                text::clip(&text::json(schema), SHOWN_CHARS_MAX)
-            ),
+            Kind::Not { schema } => format!("anything but {}", negated(schema)),
             Kind::OneOfMultipleValid { .. } => {
                 "a value that fits exactly one of the alternatives".to_owned()
             }
@@ -99,7 +98,7 @@ impl Explain<'_> {
     }
 
     /// A value that is right but for its JSON type, or nearly a listed one.
-    fn correction(&self, error: &ValidationError<'_>) -> Option<String> {
+    pub(super) fn correction(&self, error: &ValidationError<'_>) -> Option<String> {
         let value: &Value = error.instance();
         match error.kind() {
             Kind::Enum { options } => {
@@ -173,87 +172,13 @@ impl Explain<'_> {
         unexpected.iter().take(LISTED_MAX).map(one).collect()
     }
 
-    /// Alternatives: the one that was probably meant is explained, as if it were the only one.
-    fn union(
-        &self,
-        error: &ValidationError<'_>,
-        branches: &[Vec<ValidationError<'static>>],
-    ) -> Vec<Finding> {
-        let here = error.instance_path().as_str();
-        let is_kind_fault = |it: &&ValidationError<'static>| {
-            it.instance_path().as_str() == here && matches!(it.kind(), Kind::Type { .. })
-        };
-        let viable: Vec<(usize, &Vec<ValidationError<'static>>)> = branches
-            .iter()
-            .enumerate()
-            .filter(|(_, errors)| !errors.iter().any(|it| is_kind_fault(&it)))
-            .collect();
-        if viable.is_empty() {
-            return vec![self.no_alternative(error, branches)];
-        }
-        let best = viable
-            .iter()
-            .min_by_key(|(at, errors)| (self.distance(here, errors), *at));
-        let Some((at, errors)) = best else {
-            return Vec::new();
-        };
-        let mut findings: Vec<Finding> = errors.iter().flat_map(|it| self.one(it)).collect();
-        if viable.len() > 1 {
-            let note = format!(
-                "(closest of {} alternatives: number {})",
-                branches.len(),
-                at + 1
-            );
-            for finding in &mut findings {
-                finding.expected = format!("{} {note}", finding.expected);
-            }
-        }
-        findings
-    }
-
-    /// A wrong discriminator weighs more than anything else that is wrong.
-    fn distance(&self, here: &str, errors: &[ValidationError<'static>]) -> (usize, usize) {
-        let is_tag = |it: &&ValidationError<'static>| {
-            let relative = it
-                .instance_path()
-                .as_str()
-                .get(here.len()..)
-                .unwrap_or_default();
-            let direct = relative.matches('/').count() <= 1;
-            direct && matches!(it.kind(), Kind::Constant { .. } | Kind::Enum { .. })
-        };
-        (errors.iter().filter(is_tag).count(), errors.len())
-    }
-
-    fn no_alternative(
-        &self,
-        error: &ValidationError<'_>,
-        branches: &[Vec<ValidationError<'static>>],
-    ) -> Finding {
-        let here = error.instance_path().as_str();
-        let mut wanted: Vec<String> = Vec::new();
-        let at_top = branches
-            .iter()
-            .flatten()
-            .filter(|it| it.instance_path().as_str() == here);
-        for branch_error in at_top.filter(|it| matches!(it.kind(), Kind::Type { .. })) {
-            let expected = self.leaf_expectation(branch_error);
-            if !wanted.contains(&expected) {
-                wanted.push(expected);
-            }
-        }
-        let corrections = branches.iter().flatten().find_map(|it| self.correction(it));
-        Finding::error(self.path(error), list_of(wanted), shown(error.instance()))
-            .suggesting(corrections)
-    }
-
     /// The schema object whose keyword reported the error.
-    fn keyword_owner(&self, error: &ValidationError<'_>) -> Option<&Map<String, Value>> {
+    pub(super) fn keyword_owner(&self, error: &ValidationError<'_>) -> Option<&Map<String, Value>> {
         let (owner, _) = error.schema_path().as_str().rsplit_once('/')?;
         self.schema.pointer(owner)?.as_object()
     }
 
-    fn path(&self, error: &ValidationError<'_>) -> String {
+    pub(super) fn path(&self, error: &ValidationError<'_>) -> String {
         let mut path = self.root_name.to_owned();
         let mut value = Some(self.value);
         for token in error.instance_path().as_str().split('/').skip(1) {
@@ -315,7 +240,7 @@ fn declared_keys(owner: Option<&Map<String, Value>>) -> Vec<&str> {
         .collect()
 }
 
-fn unescaped(token: &str) -> String {
+pub(super) fn unescaped(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")
 }
 
@@ -338,8 +263,20 @@ fn a_type(name: JsonType) -> &'static str {
     }
 }
 
+/// What a `not` refuses, as shortly as it can be said.
+fn negated(schema: &Value) -> String {
+    match (
+        schema.get("const"),
+        schema.get("enum").and_then(Value::as_array),
+    ) {
+        (Some(only), _) => shown(only),
+        (None, Some(options)) => list_of(options.iter().map(shown)),
+        (None, None) => text::clip(&text::json(schema), SHOWN_CHARS_MAX),
+    }
+}
+
 /// A short word for what a schema wants.
-fn summary(schema: &Value) -> String {
+pub(super) fn summary(schema: &Value) -> String {
     if let Some(options) = schema.get("enum").and_then(Value::as_array) {
         return list_of(options.iter().map(shown));
     }
@@ -391,7 +328,7 @@ fn looks_like_json(text: &str) -> bool {
 }
 
 /// A value as it would be written, cut where it gets long.
-fn shown(value: &Value) -> String {
+pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text::literal(&text::clip(text, SHOWN_CHARS_MAX)),
         Value::Object(members) if members.len() > 3 => {

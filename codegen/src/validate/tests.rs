@@ -192,9 +192,7 @@ fn of_a_union_the_alternative_that_was_meant_is_explained() {
     check(
         &tagged,
         &json!({"f": {"kind": "b", "y": "1"}}),
-        &[
-            "args.f.y: expected an integer (closest of 2 alternatives: number 2), got \"1\". Did you mean 1?",
-        ],
+        &["args.f.y: expected an integer, got \"1\". Did you mean 1?"],
     );
 }
 
