@@ -10,7 +10,6 @@ use crate::upstream::era::{LEGACY_VERSIONS, MODERN_VERSION};
 use crate::upstream::jsonrpc;
 
 const INVALID_PARAMS: i64 = -32_602;
-const UNSUPPORTED_VERSION: i64 = -32_022;
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 const INSTRUCTIONS: &str = "A log store and a ticket tracker to try things on. Query the logs with `logs_query`, \
@@ -105,7 +104,7 @@ fn is_modern(params: &Value) -> Result<bool, Refusal> {
         let data = json!({"supported": [MODERN_VERSION], "requested": version});
         let message = "that revision is not spoken here".to_owned();
         return Err(Refusal {
-            code: UNSUPPORTED_VERSION,
+            code: jsonrpc::UNSUPPORTED_VERSION,
             message,
             data: Some(data),
         });

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::era::{Era, EraChoice, LEGACY_VERSIONS, MODERN_VERSION};
 use super::error::ConnectError;
-use super::jsonrpc::{Answer, RpcError};
+use super::jsonrpc::{Answer, RpcError, UNSUPPORTED_VERSION};
 use super::link::{Link, LinkError, Outgoing};
 use super::spec::Timeouts;
 use airlock_core::outcome::LostCause;
@@ -63,6 +63,20 @@ impl Refusal {
                 ..
             })
         )
+    }
+
+    /// The server refused a revision that it names as spoken: it wants to be asked again.
+    fn wants_repetition(&self) -> bool {
+        match self {
+            Self::Error(error) => {
+                error.code == UNSUPPORTED_VERSION
+                    && error
+                        .supported
+                        .iter()
+                        .any(|version| version == MODERN_VERSION)
+            }
+            _ => false,
+        }
     }
 
     /// No other way of beginning can work either.
@@ -134,6 +148,13 @@ struct Discovered {
 }
 
 async fn discover(link: &Link, within: Duration) -> Result<Agreed, Refusal> {
+    match discover_once(link, within).await {
+        Err(refusal) if refusal.wants_repetition() => discover_once(link, within).await,
+        discovered => discovered,
+    }
+}
+
+async fn discover_once(link: &Link, within: Duration) -> Result<Agreed, Refusal> {
     const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
     if let Link::Http(link) = link {
         link.speak(Era::Modern, MODERN_VERSION);

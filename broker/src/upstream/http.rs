@@ -3,11 +3,13 @@
 //! Redirects are not followed, since configured headers would go with them, and
 //! no proxy is taken from the environment.
 
+mod build;
+mod events;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Once};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use airlock_core::outcome::LostCause;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use tokio::runtime::Handle;
@@ -16,18 +18,14 @@ use tokio::sync::Semaphore;
 use super::diagnostics::{Diagnostics, lock};
 use super::era::Era;
 use super::error::ConnectError;
-use super::headers::encoded;
 use super::jsonrpc::{self, Answer, Incoming};
 use super::link::{LinkError, Outgoing};
 use super::secret::Secret;
 use super::spec::ServerUrl;
-use super::sse::SseReader;
+use build::{client, header_map, method_headers};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
-const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 /// A message that nobody waits for the answer of.
 const ASIDE: Duration = Duration::from_secs(5);
 const ASIDE_MAX: usize = 32;
@@ -239,6 +237,10 @@ impl HttpLink {
         }
     }
 
+    fn era(&self) -> Option<Era> {
+        lock(&self.0.spoken).era
+    }
+
     async fn read_answer(&self, response: Response, id: u64) -> Result<Answer, LinkError> {
         let kind = response
             .headers()
@@ -254,84 +256,6 @@ impl HttpLink {
             None => Err(LinkError::unreadable(
                 "the HTTP body is not the answer to this request",
             )),
-        }
-    }
-
-    /// Reads until the answer comes. A stream that breaks before is taken up
-    /// again where the older era allows it: the server has named its events.
-    async fn read_events(&self, response: Response, id: u64) -> Result<Answer, LinkError> {
-        const RESUMES_MAX: usize = 8;
-        const RESUME_AFTER: Duration = Duration::from_millis(250);
-        let mut stream = response;
-        let mut last_id = None;
-        for _ in 0..=RESUMES_MAX {
-            let broken = match self.next_answer(stream, id, &mut last_id).await {
-                Ok(Some(answer)) => return Ok(answer),
-                Ok(None) => LinkError::disconnected("the stream ended before the answer"),
-                Err(error) => error,
-            };
-            let may_resume = matches!(
-                broken,
-                LinkError::Lost {
-                    cause: LostCause::Disconnected,
-                    ..
-                }
-            );
-            let Some(event) = last_id
-                .as_deref()
-                .filter(|_| may_resume && self.era() == Some(Era::Legacy))
-            else {
-                return Err(broken);
-            };
-            tokio::time::sleep(RESUME_AFTER).await;
-            stream = match self.resume(event).await {
-                Some(stream) => stream,
-                None => return Err(broken),
-            };
-        }
-        Err(LinkError::disconnected("the stream broke again and again"))
-    }
-
-    fn era(&self) -> Option<Era> {
-        lock(&self.0.spoken).era
-    }
-
-    async fn resume(&self, event: &str) -> Option<Response> {
-        let request = self.0.client.get(self.0.url.url().clone());
-        let event = HeaderValue::from_str(event).ok()?;
-        let response = self
-            .with_headers(request)
-            .header(LAST_EVENT, event)
-            .send()
-            .await
-            .ok()?;
-        response.status().is_success().then_some(response)
-    }
-
-    async fn next_answer(
-        &self,
-        mut response: Response,
-        id: u64,
-        last_id: &mut Option<String>,
-    ) -> Result<Option<Answer>, LinkError> {
-        let mut reader = SseReader::new(self.0.message_bytes_max);
-        loop {
-            let chunk = response
-                .chunk()
-                .await
-                .map_err(|error| LinkError::disconnected(plain(&error)))?;
-            let Some(chunk) = chunk else { return Ok(None) };
-            let events = reader
-                .push(&chunk)
-                .map_err(|_| LinkError::too_large(self.0.message_bytes_max))?;
-            if let Some(seen) = reader.last_id() {
-                *last_id = Some(seen.to_owned());
-            }
-            for event in events {
-                if let Some(answer) = self.hear(&event.data, id) {
-                    return Ok(Some(answer));
-                }
-            }
         }
     }
 
@@ -391,57 +315,6 @@ impl Drop for InFlight<'_> {
                 .post_aside(jsonrpc::notification("notifications/cancelled", &params));
         }
     }
-}
-
-fn client(url: &ServerUrl, connect_timeout: Duration) -> Result<Client, ConnectError> {
-    static PROVIDER: Once = Once::new();
-    PROVIDER.call_once(|| {
-        // An embedding application may have chosen a provider already; its choice stays.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    });
-    let mut builder = Client::builder()
-        .connect_timeout(connect_timeout)
-        .redirect(reqwest::redirect::Policy::none())
-        .no_proxy()
-        .user_agent(concat!("airlock/", env!("CARGO_PKG_VERSION")));
-    if url.url().scheme() == "http" {
-        // No certificate is ever looked at: do without the machine's store of them.
-        builder = builder.tls_certs_only([]);
-    }
-    builder.build().map_err(|error| ConnectError::Unreachable {
-        url: url.to_string(),
-        why: plain(&error),
-    })
-}
-
-fn header_map(headers: &[(String, Secret)]) -> Result<HeaderMap, ConnectError> {
-    let mut map = HeaderMap::with_capacity(headers.len());
-    for (name, value) in headers {
-        let wrong = |why: &str| ConnectError::Setting {
-            setting: format!("header {name}"),
-            why: why.to_owned(),
-        };
-        let key = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| wrong("it is not a header name"))?;
-        if key.as_str().starts_with("mcp-") {
-            return Err(wrong("headers of the protocol are set by the protocol"));
-        }
-        let mut value = HeaderValue::from_str(value.expose())
-            .map_err(|_| wrong("its value has a character that no header can carry"))?;
-        value.set_sensitive(true);
-        map.append(key, value);
-    }
-    Ok(map)
-}
-
-fn method_headers(method: &str, name: Option<&str>) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    for (header, value) in [(METHOD, Some(method)), (NAME, name)] {
-        if let Some(value) = value.and_then(|value| HeaderValue::from_str(&encoded(value)).ok()) {
-            headers.insert(header, value);
-        }
-    }
-    headers
 }
 
 async fn read_body(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, LinkError> {

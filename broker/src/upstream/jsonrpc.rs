@@ -8,6 +8,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub(crate) const METHOD_NOT_FOUND: i64 = -32_601;
+pub(crate) const UNSUPPORTED_VERSION: i64 = -32_022;
 
 /// One message of the other side.
 #[derive(Debug)]
@@ -40,6 +41,8 @@ pub(crate) enum Answer {
 pub(crate) struct RpcError {
     pub(crate) code: i64,
     pub(crate) message: String,
+    /// The revisions that the other side names when it refuses ours.
+    pub(crate) supported: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -59,10 +62,17 @@ struct Envelope<'a> {
 }
 
 #[derive(Deserialize)]
-struct ErrorMember {
+struct ErrorMember<'a> {
     code: serde_json::Number,
     #[serde(default)]
     message: String,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct VersionDetail {
+    supported: Vec<String>,
 }
 
 /// Reads one message. Never fails: what cannot be read is [`Incoming::Stray`].
@@ -116,11 +126,14 @@ fn answer(result: Option<&RawValue>, error: Option<&RawValue>) -> Answer {
 }
 
 fn read_error(error: &RawValue) -> Option<RpcError> {
-    let error: ErrorMember = serde_json::from_str(error.get()).ok()?;
-    let code = error.code.as_i64().unwrap_or_default();
+    let error: ErrorMember<'_> = serde_json::from_str(error.get()).ok()?;
+    let detail = error
+        .data
+        .and_then(|data| serde_json::from_str::<VersionDetail>(data.get()).ok());
     Some(RpcError {
-        code,
+        code: error.code.as_i64().unwrap_or_default(),
         message: error.message,
+        supported: detail.map(|detail| detail.supported).unwrap_or_default(),
     })
 }
 

@@ -1,5 +1,7 @@
 //! Server-sent events: bytes in, the data of events out, within a cap.
 
+use std::time::Duration;
+
 /// One event that carries data.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SseEvent {
@@ -23,6 +25,7 @@ pub(crate) struct SseReader {
     event_bytes_max: usize,
     /// The id of the last event, to go on behind it after the stream broke.
     last_id: Option<String>,
+    retry: Option<Duration>,
 }
 
 impl SseReader {
@@ -34,11 +37,27 @@ impl SseReader {
             after_return: false,
             event_bytes_max,
             last_id: None,
+            retry: None,
         }
+    }
+
+    /// Forgets what was begun: the next chunk is of another stream, which goes
+    /// on behind the last event.
+    pub(crate) fn restart(&mut self) {
+        *self = Self {
+            last_id: self.last_id.take(),
+            retry: self.retry,
+            ..Self::new(self.event_bytes_max)
+        };
     }
 
     pub(crate) fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
+    }
+
+    /// How long the server wants us to wait before the stream is taken up again.
+    pub(crate) fn retry(&self) -> Option<Duration> {
+        self.retry
     }
 
     /// The events that this chunk completes.
@@ -103,6 +122,12 @@ impl SseReader {
             b"id" if !value.contains(&0) => {
                 self.last_id = Some(String::from_utf8_lossy(value).into_owned());
             }
+            b"retry" => {
+                let ms = std::str::from_utf8(value)
+                    .ok()
+                    .and_then(|text| text.parse().ok());
+                self.retry = ms.map(Duration::from_millis).or(self.retry);
+            }
             _ => {}
         }
         None
@@ -135,6 +160,25 @@ mod tests {
                 assert_eq!(last_id.as_deref(), Some("2"));
             }
         }
+    }
+
+    #[test]
+    fn a_stream_that_is_taken_up_again_keeps_its_place_and_nothing_half_read() {
+        let mut reader = SseReader::new(64);
+        assert_eq!(reader.push(b"retry: 1500\nid: 7\ndata: half").unwrap(), []);
+        reader.restart();
+        assert_eq!(
+            (reader.last_id(), reader.retry()),
+            (Some("7"), Some(Duration::from_millis(1_500)))
+        );
+        let events = reader.push(b"data: whole\n\nretry: soon\n").unwrap();
+        assert_eq!(
+            events,
+            [SseEvent {
+                data: b"whole".to_vec()
+            }]
+        );
+        assert_eq!(reader.retry(), Some(Duration::from_millis(1_500)));
     }
 
     #[test]

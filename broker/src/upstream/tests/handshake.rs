@@ -1,6 +1,7 @@
 //! Agreeing on an era with servers of every temper.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -100,6 +101,18 @@ async fn every_temper_ends_in_the_right_era() {
         }
     };
     check(Fake::new(other), Ok(Era::Legacy), 1).await;
+    // It refuses our revision at first, and names it as one that it speaks.
+    let forgetful = AtomicBool::new(true);
+    let twice = move |_: usize, message: &Value| {
+        if !forgetful.swap(false, Ordering::SeqCst) {
+            return modern(message);
+        }
+        let detail = json!({"supported": ["2026-07-28"], "requested": "2026-07-28"});
+        vec![Say::Json(
+            json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32_022, "message": "no", "data": detail}}),
+        )]
+    };
+    check(Fake::new(twice), Ok(Era::Modern), 1).await;
     // It is slow to start, and speaks the newer era alone.
     let slow = |_: usize, message: &Value| late(modern(message), Duration::from_secs(8));
     check(Fake::new(slow), Ok(Era::Modern), 1).await;
