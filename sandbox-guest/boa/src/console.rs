@@ -1,0 +1,87 @@
+//! What a script prints: kept up to a bound, counted beyond it.
+
+use boa_engine::error::{EngineError, PanicError};
+use boa_engine::{Context, JsArgs, JsError, JsResult, JsValue};
+use sandbox_protocol::codec::{append_line, decode_lines};
+use sandbox_protocol::{ConsoleLevel, ConsoleLine, GuestLimits};
+
+use crate::inspect;
+use crate::landmark;
+use crate::run::Run;
+
+#[derive(Default)]
+pub(crate) struct Console {
+    /// Lines since the last step, encoded, where the host finds them after a trap.
+    printed: Vec<u8>,
+    kept_bytes: u64,
+    dropped_bytes: u64,
+    pub(crate) flooded: bool,
+}
+
+impl Console {
+    /// Keeps what fits and counts the rest.
+    pub(crate) fn print(&mut self, level: ConsoleLevel, text: &str, limits: &GuestLimits) {
+        let length = text.len() as u64;
+        let room = u64::from(limits.console_bytes_max).saturating_sub(self.kept_bytes);
+        if length <= room && self.dropped_bytes == 0 {
+            self.kept_bytes += length;
+            append_line(&mut self.printed, level, text);
+        } else {
+            let first = self.dropped_bytes == 0;
+            let mut cut = usize::try_from(room).unwrap_or(usize::MAX).min(text.len());
+            while !text.is_char_boundary(cut) {
+                cut -= 1;
+            }
+            let kept = if first { text.get(..cut).unwrap_or_default() } else { "" };
+            self.kept_bytes += kept.len() as u64;
+            self.dropped_bytes += (text.len() - kept.len()) as u64;
+            if !kept.is_empty() {
+                append_line(&mut self.printed, level, kept);
+            }
+            if first {
+                let marker = format!(
+                    "[output beyond {} bytes is not kept]",
+                    limits.console_bytes_max
+                );
+                append_line(&mut self.printed, ConsoleLevel::Warn, &marker);
+            }
+        }
+        self.flooded |= self.kept_bytes + self.dropped_bytes > limits.console_flood_bytes_max;
+        landmark::printed_at(&self.printed);
+    }
+
+    pub(crate) fn dropped_bytes(&self) -> u64 {
+        self.dropped_bytes
+    }
+
+    pub(crate) fn take(&mut self) -> Vec<ConsoleLine> {
+        let lines = decode_lines(&self.printed).unwrap_or_default();
+        self.printed.clear();
+        landmark::printed_at(&self.printed);
+        lines
+    }
+}
+
+/// `print(level, ...values)`: what every method of `console` ends in.
+pub(crate) fn print(
+    _this: &JsValue,
+    args: &[JsValue],
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    let level = match args.get_or_undefined(0).as_i32() {
+        Some(0) => ConsoleLevel::Debug,
+        Some(2) => ConsoleLevel::Info,
+        Some(3) => ConsoleLevel::Warn,
+        Some(4) => ConsoleLevel::Error,
+        _ => ConsoleLevel::Log,
+    };
+    let run = Run::of(context)?;
+    let text = inspect::line(args.get(1..).unwrap_or_default(), context);
+    let mut console = run.console.borrow_mut();
+    console.print(level, &text, &run.limits.get());
+    if console.flooded {
+        // Not an exception: no script can catch it.
+        return Err(JsError::from(EngineError::from(PanicError::new("output flood"))));
+    }
+    Ok(JsValue::undefined())
+}

@@ -1,0 +1,280 @@
+//! The forms a script may have, and how each becomes one promise.
+//!
+//! - A body with top-level `await` and `return`: it becomes the body of an
+//!   asynchronous function.
+//! - One function, written as an expression or a declaration: it is called with
+//!   `input`.
+//! - One other expression, such as `(async () => { … })()`: its value is the
+//!   script's value.
+//! - A module with `export default`: the value, or the function called with `input`.
+//!
+//! The wrapper stands on a line of its own before the script, so that columns
+//! are the script's own and lines are one too many; [`crate::place`] takes it off.
+
+use std::path::Path;
+
+use boa_ast::statement::Statement;
+use boa_ast::{Expression, StatementListItem};
+use boa_engine::builtins::promise::PromiseState;
+use boa_engine::object::builtins::JsPromise;
+use boa_engine::{Context, JsError, JsNativeError, JsResult, JsValue, Module, Script, Source};
+use boa_interner::Interner;
+use boa_parser::{Error as ParseError, Parser, Source as ParserSource};
+use sandbox_protocol::ScriptError;
+
+use crate::jobs;
+use crate::nesting;
+use crate::run::Run;
+
+/// Scripts up to this length are looked at for being a single expression, even
+/// if nothing at their beginning says so.
+const EXPRESSION_BYTES_MAX: usize = 4_096;
+
+const BODY: (&str, &str) = ("(async function () {\n", "\n})");
+const EXPRESSION: (&str, &str) =
+    ("(async function () { const airlock_value =\n", "\n; return airlock_value })");
+const FUNCTION: (&str, &str) =
+    ("(async function () { const main =\n", "\n; return await main(input) })");
+
+/// Why a script cannot be started.
+pub(crate) enum Unstartable {
+    Syntax(ScriptError),
+    Engine(JsError),
+}
+
+impl From<JsError> for Unstartable {
+    fn from(error: JsError) -> Self {
+        Self::Engine(error)
+    }
+}
+
+/// Starts the script and answers the promise of its value.
+pub(crate) fn start(script: &str, run: &Run, context: &mut Context) -> Result<JsPromise, Unstartable> {
+    let nesting = nesting::scan(script);
+    if let Some((line, column)) = nesting.too_deep_at {
+        let message = "the script is nested too deeply".to_owned();
+        return Err(syntax_error(message, line, column, run));
+    }
+    let hashbang = script.strip_prefix("#!").map(|rest| format!("//{rest}"));
+    let script = hashbang.as_deref().unwrap_or(script);
+    let lines = script.split('\n').count();
+    run.script_lines.set(u32::try_from(lines).unwrap_or(u32::MAX));
+
+    let wrapper = match single_expression(script) {
+        Some(Single::Function) => FUNCTION,
+        Some(Single::Expression) => EXPRESSION,
+        None => BODY,
+    };
+    run.lines_before.set(1);
+    // A bracket that closes more than the script opened could end the wrapper.
+    let parsed = if nesting.unbalanced {
+        Err(JsNativeError::syntax().with_message("unbalanced brackets").into())
+    } else {
+        parse(wrapper, script, run, context)
+    };
+    match parsed {
+        Ok(script) => {
+            let function = script.evaluate(context)?;
+            let function = function.as_callable().ok_or_else(|| {
+                JsError::from(JsNativeError::error().with_message("the script did not become a function"))
+            })?;
+            let promise = function.call(&JsValue::undefined(), &[], context)?;
+            Ok(JsPromise::resolve(promise, context)?)
+        }
+        Err(_) if looks_like_module(script) => {
+            run.lines_before.set(0);
+            start_module(script, run, context)
+        }
+        Err(error) => Err(explain(script, &error, run, context)),
+    }
+}
+
+fn parse(
+    (before, after): (&str, &str),
+    script: &str,
+    run: &Run,
+    context: &mut Context,
+) -> JsResult<Script> {
+    let text = format!("{before}{script}{after}");
+    let name = run.script_name.borrow();
+    let source = Source::from_bytes(&text).with_path(Path::new(name.as_str()));
+    Script::parse(source, None, context)
+}
+
+enum Single {
+    Function,
+    Expression,
+}
+
+/// Whether the script is one expression and nothing else.
+fn single_expression(script: &str) -> Option<Single> {
+    let start = after_comments(script);
+    let likely = start.starts_with('(')
+        || start.starts_with("async")
+        || start.starts_with("function")
+        || start.split_once("=>").is_some_and(|(before, _)| {
+            before.trim().chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$')
+        });
+    if !likely && (script.len() > EXPRESSION_BYTES_MAX || script.contains("return")) {
+        return None;
+    }
+    let mut interner = Interner::default();
+    let body = parse_body(script, &mut interner).ok()?;
+    let [item] = body.statements() else { return None };
+    match item {
+        StatementListItem::Declaration(declaration) => match declaration.as_ref() {
+            boa_ast::Declaration::FunctionDeclaration(_)
+            | boa_ast::Declaration::AsyncFunctionDeclaration(_) => Some(Single::Function),
+            _ => None,
+        },
+        StatementListItem::Statement(statement) => match statement.as_ref() {
+            Statement::Expression(expression) => of_expression(expression),
+            _ => None,
+        },
+    }
+}
+
+fn of_expression(expression: &Expression) -> Option<Single> {
+    match expression {
+        Expression::Parenthesized(inner) => match of_expression(inner.expression()) {
+            Some(Single::Function) => Some(Single::Function),
+            _ => Some(Single::Expression),
+        },
+        Expression::FunctionExpression(_)
+        | Expression::ArrowFunction(_)
+        | Expression::AsyncArrowFunction(_)
+        | Expression::AsyncFunctionExpression(_) => Some(Single::Function),
+        // `a, b` needs brackets to stand where the wrapper puts it, and a directive is no value.
+        Expression::Binary(binary) if binary.op() == boa_ast::expression::operator::binary::BinaryOp::Comma => None,
+        _ => Some(Single::Expression),
+    }
+}
+
+fn parse_body(script: &str, interner: &mut Interner) -> Result<boa_ast::function::FunctionBody, ParseError> {
+    let mut parser = Parser::new(ParserSource::from_bytes(script));
+    parser.set_strict();
+    parser.parse_function_body(interner, false, true)
+}
+
+fn after_comments(script: &str) -> &str {
+    let mut rest = script;
+    loop {
+        rest = rest.trim_start();
+        if let Some(comment) = rest.strip_prefix("//") {
+            rest = comment.split_once('\n').map_or("", |(_, after)| after);
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            rest = comment.split_once("*/").map_or("", |(_, after)| after);
+        } else {
+            return rest;
+        }
+    }
+}
+
+/// A line that begins with `export` or `import`.
+fn looks_like_module(script: &str) -> bool {
+    script.lines().any(|line| {
+        let line = line.trim_start();
+        line.starts_with("export ") || line.starts_with("export{") || line.starts_with("import ")
+            || line.starts_with("import{") || line.starts_with("import\"") || line.starts_with("import'")
+    })
+}
+
+fn start_module(script: &str, run: &Run, context: &mut Context) -> Result<JsPromise, Unstartable> {
+    let name = run.script_name.borrow().clone();
+    let source = Source::from_bytes(script).with_path(Path::new(&name));
+    let module = match Module::parse(source, None, context) {
+        Ok(module) => module,
+        Err(error) => return Err(explain_module(script, &error, run, context)),
+    };
+    let evaluated = module.load_link_evaluate(context);
+    jobs::drain(run, context)?;
+    // Linking fails at once, as does the first throw; anything else goes on as it may.
+    if let PromiseState::Rejected(reason) = evaluated.state() {
+        return Ok(JsPromise::reject(JsError::from_opaque(reason), context)?);
+    }
+    let default = crate::module_value::then_default(&evaluated, &module, context)?;
+    Ok(default)
+}
+
+/// The engine's words, with a position in the script.
+fn explain(script: &str, error: &JsError, run: &Run, context: &mut Context) -> Unstartable {
+    let mut interner = Interner::default();
+    match parse_body(script, &mut interner) {
+        Err(error) => {
+            let (message, line, column) = parse_error(&error);
+            syntax_error(message, line, column, run)
+        }
+        Ok(_) => syntax_error(engine_message(error, context), 0, 0, run),
+    }
+}
+
+fn explain_module(script: &str, error: &JsError, run: &Run, context: &mut Context) -> Unstartable {
+    let mut interner = Interner::default();
+    let mut parser = Parser::new(ParserSource::from_bytes(script));
+    match parser.parse_module(&boa_ast::scope::Scope::new_global(), &mut interner) {
+        Err(error) => {
+            let (message, line, column) = parse_error(&error);
+            syntax_error(message, line, column, run)
+        }
+        Ok(_) => syntax_error(engine_message(error, context), 0, 0, run),
+    }
+}
+
+fn engine_message(error: &JsError, context: &mut Context) -> String {
+    error
+        .try_native(context)
+        .map(|native| native.message().to_owned())
+        .unwrap_or_else(|_| "the script cannot be parsed".to_owned())
+}
+
+fn parse_error(error: &ParseError) -> (String, u32, u32) {
+    match error {
+        ParseError::Expected { expected, found, span, context } => {
+            let expected: Vec<_> = expected.iter().map(|token| format!("`{token}`")).collect();
+            let expected = match expected.as_slice() {
+                [one] => one.clone(),
+                several => format!("one of {}", several.join(", ")),
+            };
+            let position = span.start();
+            (
+                format!("expected {expected}, found `{found}` in {context}"),
+                position.line_number(),
+                position.column_number(),
+            )
+        }
+        ParseError::Unexpected { message, found, span } => {
+            let position = span.start();
+            let found = if found.is_empty() { String::new() } else { format!("unexpected `{found}`") };
+            let message = match (found.is_empty(), message.is_empty()) {
+                (false, false) => format!("{found}: {message}"),
+                (false, true) => found,
+                (true, _) => message.to_string(),
+            };
+            (message, position.line_number(), position.column_number())
+        }
+        ParseError::General { message, position } => {
+            (message.to_string(), position.line_number(), position.column_number())
+        }
+        ParseError::Lex { err: boa_parser::lexer::Error::Syntax(message, position) } => {
+            (message.to_string(), position.line_number(), position.column_number())
+        }
+        ParseError::AbruptEnd => ("the script ends in the middle of something".to_owned(), 0, 0),
+        other => (other.to_string(), 0, 0),
+    }
+}
+
+fn syntax_error(message: String, line: u32, column: u32, run: &Run) -> Unstartable {
+    let stack = if line == 0 {
+        String::new()
+    } else {
+        format!("    at {}:{line}:{column}", run.script_name.borrow())
+    };
+    Unstartable::Syntax(ScriptError {
+        name: "SyntaxError".to_owned(),
+        message,
+        line,
+        column,
+        stack,
+        ..ScriptError::default()
+    })
+}

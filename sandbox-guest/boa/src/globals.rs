@@ -1,0 +1,183 @@
+//! What a script finds: standard ECMAScript without its doors, and the small
+//! surface that every guest offers. Everything here is made before the image is
+//! frozen; a run only adds its own stubs and input.
+
+use std::path::Path;
+
+use boa_engine::property::Attribute;
+use boa_engine::{
+    Context, JsArgs, JsError, JsNativeError, JsObject, JsResult, JsValue, NativeFunction, Script,
+    Source, js_string,
+};
+
+use crate::kept::{self, Kept};
+use crate::run::Run;
+use crate::{console, from_json, stubs, timers, web};
+
+type Native = fn(&JsValue, &[JsValue], &mut Context) -> JsResult<JsValue>;
+
+/// The JavaScript part of the surface, in the order in which it is loaded. Each
+/// file is one function that is called with the native functions it may use.
+const PRELUDE: [(&str, &str); 4] = [
+    ("errors.js", include_str!("../../prelude/errors.js")),
+    ("console.js", include_str!("../../prelude/console.js")),
+    ("web.js", include_str!("../../prelude/web.js")),
+    ("url.js", include_str!("../../prelude/url.js")),
+];
+
+/// Globals that do not exist here.
+const ABSENT: [&str; 4] = ["SharedArrayBuffer", "Atomics", "ShadowRealm", "WebAssembly"];
+
+const NATIVES: [(&str, Native, usize); 4] = [
+    ("setTimeout", timers::set_timeout, 2),
+    ("setInterval", timers::set_interval, 2),
+    ("clearTimeout", timers::clear, 1),
+    ("clearInterval", timers::clear, 1),
+];
+
+/// Makes the globals of a fresh context and keeps what must not be lost.
+pub(crate) fn install(context: &mut Context) -> JsResult<Kept> {
+    for (name, native, length) in NATIVES {
+        let function = NativeFunction::from_fn_ptr(native);
+        context.register_global_builtin_callable(js_string!(name), length, function)?;
+    }
+    let global = context.global_object();
+    for name in ABSENT {
+        global.delete_property_or_throw(js_string!(name), context)?;
+    }
+    let engine_stack = kept::engine_stack(context)?;
+    let natives = natives(context);
+    let mut tool_error_prototype = JsObject::with_null_proto();
+    for (name, text) in PRELUDE {
+        let source = Source::from_bytes(text).with_path(Path::new(name));
+        let function = Script::parse(source, None, context)?.evaluate(context)?;
+        let function = callable(&function)?;
+        let exported = function.call(&JsValue::undefined(), &[natives.clone().into()], context)?;
+        if name == "errors.js" {
+            let class = callable(&exported)?;
+            let prototype = class.get(js_string!("prototype"), context)?;
+            tool_error_prototype = prototype.as_object().ok_or_else(missing)?;
+        }
+    }
+    let traps = stubs::traps(context);
+    let kept = Kept::gather(engine_stack, traps, tool_error_prototype, context)?;
+    replace_json_parse(context)?;
+    replace_math_random(context)?;
+    Ok(kept)
+}
+
+fn natives(context: &mut Context) -> JsObject {
+    let object = JsObject::with_null_proto();
+    let functions: [(&str, Native); 3] =
+        [("print", console::print), ("inspect", inspect), ("stack", stack)];
+    for (name, native) in functions.into_iter().chain(web::NATIVES) {
+        let function = NativeFunction::from_fn_ptr(native).to_js_function(context.realm());
+        object.insert_property(
+            js_string!(name),
+            boa_engine::property::PropertyDescriptor::builder()
+                .value(JsObject::from(function))
+                .writable(false)
+                .enumerable(true)
+                .configurable(false),
+        );
+    }
+    object
+}
+
+fn missing() -> JsError {
+    JsNativeError::typ().with_message("the prelude did not answer as it should").into()
+}
+
+fn callable(value: &JsValue) -> JsResult<JsObject> {
+    value.as_callable().ok_or_else(missing)
+}
+
+fn inspect(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
+    let text = crate::inspect::one(args.get_or_undefined(0), context);
+    Ok(js_string!(text).into())
+}
+
+/// The frames of an error in the script's own positions.
+fn stack(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
+    let Some(error) = args.get_or_undefined(0).as_object() else {
+        return Ok(JsValue::undefined());
+    };
+    Ok(js_string!(crate::failure::frames_text(&error, context)).into())
+}
+
+fn replace_json_parse(context: &mut Context) -> JsResult<()> {
+    let json = context.global_object().get(js_string!("JSON"), context)?;
+    let json = json.as_object().ok_or_else(missing)?;
+    let original = callable(&json.get(js_string!("parse"), context)?)?;
+    let native = NativeFunction::from_copy_closure_with_captures(
+        |this, args, original: &JsObject, context| {
+            if args.get_or_undefined(1).is_callable() {
+                return original.call(this, args, context);
+            }
+            parse(args, context)
+        },
+        original,
+    );
+    let function = boa_engine::object::FunctionObjectBuilder::new(context.realm(), native)
+        .name(js_string!("parse"))
+        .length(2)
+        .build();
+    define(&json, "parse", function.into());
+    Ok(())
+}
+
+/// Nesting that `JSON.parse` follows.
+const PARSE_DEPTH_MAX: u32 = 512;
+
+fn parse(args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
+    let text = args.get_or_undefined(0).to_string(context)?;
+    let text = match text.to_std_string() {
+        Ok(text) => text,
+        // Half of a surrogate pair is legal in JSON's strings; as an escape it means the same.
+        Err(_) => text
+            .to_std_string_with_surrogates()
+            .map(|part| match part {
+                Ok(text) => text,
+                Err(unit) => format!("\\u{unit:04x}"),
+            })
+            .collect(),
+    };
+    from_json::decode(text.as_bytes(), PARSE_DEPTH_MAX, context).map_err(|not_json| {
+        let before = text.get(..not_json.at).unwrap_or(&text);
+        let line = before.split('\n').count();
+        let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
+        JsNativeError::syntax()
+            .with_message(format!("{} in JSON at line {line} column {column}", not_json.what))
+            .into()
+    })
+}
+
+fn replace_math_random(context: &mut Context) -> JsResult<()> {
+    let math = context.global_object().get(js_string!("Math"), context)?;
+    let math = math.as_object().ok_or_else(missing)?;
+    let native = NativeFunction::from_fn_ptr(|_, _, context| {
+        Ok(Run::of(context)?.chance.borrow_mut().unit().into())
+    });
+    let function = boa_engine::object::FunctionObjectBuilder::new(context.realm(), native)
+        .name(js_string!("random"))
+        .length(0)
+        .build();
+    define(&math, "random", function.into());
+    Ok(())
+}
+
+fn define(object: &JsObject, name: &str, value: JsValue) {
+    object.insert_property(
+        js_string!(name),
+        boa_engine::property::PropertyDescriptor::builder()
+            .value(value)
+            .writable(true)
+            .enumerable(false)
+            .configurable(true),
+    );
+}
+
+/// The global `input` of one run.
+pub(crate) fn set_input(value: JsValue, context: &mut Context) -> JsResult<()> {
+    context.register_global_property(js_string!("input"), value, Attribute::all())
+}

@@ -1,0 +1,226 @@
+//! The guest as a state machine: started once, resumed until it ends, silent in
+//! between.
+
+use std::rc::Rc;
+
+use boa_engine::builtins::promise::PromiseState;
+use boa_engine::error::{EngineError, RuntimeLimitError};
+use boa_engine::object::builtins::JsPromise;
+use boa_engine::{Context, JsError, JsObject, JsResult, JsValue};
+use sandbox_protocol::{ConsoleLevel, Resume, ScriptError, Start, Step, StepState};
+
+use crate::call;
+use crate::chance::Chance;
+use crate::clock::GivenClock;
+use crate::failure;
+use crate::forms::{self, Unstartable};
+use crate::from_json;
+use crate::globals;
+use crate::hooks::{Hooks, NoModules};
+use crate::inspect;
+use crate::jobs::{self, Jobs};
+use crate::landmark;
+use crate::run::Run;
+use crate::stubs;
+use crate::to_json::{self, Bounds, Purpose, Refusal};
+
+/// Values on the engine's own stack. The bound on nested calls comes first.
+const STACK_VALUES_MAX: usize = 1 << 20;
+
+/// Rejected promises that nobody awaited, as far as they are reported one by one.
+const UNHANDLED_SHOWN_MAX: usize = 5;
+
+/// One script with its engine.
+pub struct Guest {
+    context: Context,
+    run: Rc<Run>,
+    /// The promise of the script's value, once it runs.
+    value: Option<JsPromise>,
+}
+
+impl std::fmt::Debug for Guest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Guest").finish_non_exhaustive()
+    }
+}
+
+impl Guest {
+    /// An engine with everything that does not depend on the run. This is what an
+    /// image holds.
+    ///
+    /// # Errors
+    /// When the surface cannot be built, which is a defect of the guest.
+    pub fn new() -> Result<Self, String> {
+        let clock = Rc::new(GivenClock::default());
+        let run = Rc::new(Run::new(Rc::clone(&clock)));
+        Self::build(clock, &run).map_err(|error| error.to_string())
+    }
+
+    fn build(clock: Rc<GivenClock>, run: &Rc<Run>) -> JsResult<Self> {
+        let mut context = Context::builder()
+            .host_hooks(Rc::new(Hooks(Rc::clone(run))))
+            .clock(clock)
+            .job_executor(Rc::new(Jobs(Rc::clone(run))))
+            .module_loader(Rc::new(NoModules))
+            .can_block(false)
+            .build()?;
+        context.strict(true);
+        context.insert_data(Rc::clone(run));
+        let kept = globals::install(&mut context)?;
+        context.insert_data(Rc::new(kept));
+        Ok(Self { context, run: Rc::clone(run), value: None })
+    }
+
+    /// Starts the script and runs it as far as it goes.
+    pub fn start(&mut self, start: Start) -> Step {
+        let limits = start.limits;
+        self.run.limits.set(limits);
+        self.run.clock.start_at(start.now_ms);
+        *self.run.chance.borrow_mut() = Chance::new(start.seed);
+        *self.run.script_name.borrow_mut() = start.script_name;
+        *self.run.stubs.borrow_mut() = start.stubs;
+        let bounds = self.context.runtime_limits_mut();
+        bounds.set_recursion_limit(limits.recursion_max as usize);
+        bounds.set_stack_size_limit(STACK_VALUES_MAX);
+        let state = match self.launch(&start.script, &start.input) {
+            Ok(()) => self.go_on(),
+            Err(Unstartable::Syntax(error)) => StepState::Failed(error),
+            Err(Unstartable::Engine(error)) => self.ended_by(&error),
+        };
+        self.step(state)
+    }
+
+    fn launch(&mut self, script: &str, input: &[u8]) -> Result<(), Unstartable> {
+        let context = &mut self.context;
+        let depth_max = self.run.limits.get().json_depth_max;
+        let input = match input {
+            [] => JsValue::undefined(),
+            text => from_json::decode(text, depth_max, context).map_err(|not_json| {
+                Unstartable::Syntax(ScriptError {
+                    name: "SyntaxError".to_owned(),
+                    message: format!("`input` is not JSON: {}", not_json.what),
+                    ..ScriptError::default()
+                })
+            })?,
+        };
+        globals::set_input(input, context)?;
+        stubs::install(script, &self.run, context)?;
+        self.value = Some(forms::start(script, &self.run, context)?);
+        Ok(())
+    }
+
+    /// Settles what the host says, in its order, and runs on.
+    pub fn resume(&mut self, resume: Resume) -> Step {
+        self.run.clock.advance_to(resume.now_ms);
+        for outcome in resume.outcomes {
+            let settled = call::settle(outcome, &self.run, &mut self.context)
+                .and_then(|()| jobs::drain(&self.run, &mut self.context));
+            if let Err(error) = settled {
+                let state = self.ended_by(&error);
+                return self.step(state);
+            }
+        }
+        let state = self.go_on();
+        self.step(state)
+    }
+
+    /// Runs jobs and due timers until the script has ended or must wait.
+    fn go_on(&mut self) -> StepState {
+        loop {
+            if let Err(error) = jobs::drain(&self.run, &mut self.context) {
+                return self.ended_by(&error);
+            }
+            match self.value.as_ref().map(JsPromise::state) {
+                Some(PromiseState::Fulfilled(value)) => return self.done(&value),
+                Some(PromiseState::Rejected(reason)) => {
+                    return StepState::Failed(failure::of_value(&reason, &mut self.context));
+                }
+                Some(PromiseState::Pending) | None => {}
+            }
+            let due = self.run.timers.borrow_mut().take_due(self.run.clock.now_ms());
+            let Some((callback, args)) = due else { break };
+            if let Err(error) = callback.call(&JsValue::undefined(), &args, &mut self.context) {
+                return self.ended_by(&error);
+            }
+        }
+        if self.run.is_stuck() {
+            return StepState::Deadlocked;
+        }
+        StepState::Waiting { wake_at_ms: self.run.timers.borrow().next_due_ms() }
+    }
+
+    fn done(&mut self, value: &JsValue) -> StepState {
+        let limits = self.run.limits.get();
+        let bounds = Bounds {
+            bytes_max: limits.value_bytes_max as usize,
+            depth_max: limits.json_depth_max,
+        };
+        let encoded =
+            to_json::encode(value, "value", Purpose::Value, bounds, &mut self.context);
+        match encoded {
+            Ok(encoded) => {
+                if let Err(error) = self.report_unhandled() {
+                    return self.ended_by(&error);
+                }
+                StepState::Done { value: encoded.unwrap_or_default() }
+            }
+            Err(Refusal::TooLarge) => StepState::ValueTooLarge,
+            Err(refusal) => {
+                let error = refusal.into_error("the value");
+                self.ended_by(&error)
+            }
+        }
+    }
+
+    /// Says which rejections nobody looked at, since they are most often a missing `await`.
+    fn report_unhandled(&mut self) -> JsResult<()> {
+        let unhandled = std::mem::take(&mut *self.run.unhandled.borrow_mut());
+        let ours = self.value.clone().map(JsObject::from);
+        let unhandled: Vec<_> = unhandled
+            .into_iter()
+            .filter(|promise| !ours.as_ref().is_some_and(|ours| JsObject::equals(ours, promise)))
+            .collect();
+        let limits = self.run.limits.get();
+        for promise in unhandled.iter().take(UNHANDLED_SHOWN_MAX) {
+            let PromiseState::Rejected(reason) = JsPromise::from_object(promise.clone())?.state()
+            else {
+                continue;
+            };
+            let reason = inspect::one(&reason, &mut self.context);
+            let text = format!("a rejected promise was never awaited: {reason}");
+            self.run.console.borrow_mut().print(ConsoleLevel::Warn, &text, &limits);
+        }
+        if let Some(more) = unhandled.len().checked_sub(UNHANDLED_SHOWN_MAX).filter(|&n| n > 0) {
+            let text = format!("{more} more rejected promises were never awaited");
+            self.run.console.borrow_mut().print(ConsoleLevel::Warn, &text, &limits);
+        }
+        Ok(())
+    }
+
+    /// The state after an error that reached the guest itself.
+    fn ended_by(&mut self, error: &JsError) -> StepState {
+        if self.run.console.borrow().flooded {
+            return StepState::OutputFlood;
+        }
+        match error.as_engine() {
+            None => StepState::Failed(failure::describe(error, &mut self.context)),
+            Some(EngineError::RuntimeLimit(
+                RuntimeLimitError::Recursion | RuntimeLimitError::StackSize,
+            )) => StepState::StackExhausted,
+            Some(other) => {
+                landmark::fault(&other.to_string());
+                std::process::abort()
+            }
+        }
+    }
+
+    fn step(&mut self, state: StepState) -> Step {
+        let mut console = self.run.console.borrow_mut();
+        Step {
+            console_dropped_bytes: console.dropped_bytes(),
+            console: console.take(),
+            calls: std::mem::take(&mut self.run.calls.borrow_mut().made),
+            state: if console.flooded { StepState::OutputFlood } else { state },
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Values as a person reads them in the console. No getter, `toString` or proxy
+//! trap of the script runs for it.
+
+use boa_engine::builtins::error::Error;
+use boa_engine::builtins::promise::PromiseState;
+use boa_engine::object::builtins::{JsDate, JsMap, JsProxy, JsRegExp, JsSet, JsTypedArray};
+use boa_engine::property::PropertyKey;
+use boa_engine::value::JsVariant;
+use boa_engine::{Context, JsObject, JsString, JsValue, js_string};
+
+use crate::failure;
+use crate::quiet;
+use crate::tool_error;
+
+const DEPTH_MAX: usize = 4;
+const ITEMS_MAX: usize = 100;
+/// Characters of a text inside an object; a text that is printed by itself is whole.
+const INNER_TEXT_MAX: usize = 4_000;
+/// Characters of one printed value that is not a text.
+const VALUE_CHARS_MAX: usize = 100_000;
+/// What fits beside each other.
+const LINE_CHARS: usize = 76;
+
+/// One line of the console: the values side by side, or a format and its values.
+pub(crate) fn line(values: &[JsValue], context: &mut Context) -> String {
+    let mut line = String::new();
+    let mut rest = values;
+    if let Some((first, others)) = values.split_first()
+        && let Some(format) = first.as_string()
+        && !others.is_empty()
+        && format.contains(b'%')
+    {
+        let used = formatted(&format.to_std_string_lossy(), others, &mut line, context);
+        rest = others.get(used..).unwrap_or_default();
+        if rest.is_empty() {
+            return line;
+        }
+        line.push(' ');
+    }
+    for (at, value) in rest.iter().enumerate() {
+        if at > 0 {
+            line.push(' ');
+        }
+        match value.as_string() {
+            Some(text) => line.push_str(&text.to_std_string_lossy()),
+            None => line.push_str(&one(value, context)),
+        }
+    }
+    line
+}
+
+/// Fills `%s`, `%d`, `%i`, `%f`, `%j`, `%o`, `%O` and `%c`; says how many values it used.
+fn formatted(
+    format: &str,
+    values: &[JsValue],
+    line: &mut String,
+    context: &mut Context,
+) -> usize {
+    let mut used = 0;
+    let mut chars = format.chars().peekable();
+    while let Some(c) = chars.next() {
+        let directive = match (c, chars.peek()) {
+            ('%', Some('%')) => {
+                chars.next();
+                line.push('%');
+                continue;
+            }
+            ('%', Some(&d @ ('s' | 'd' | 'i' | 'f' | 'j' | 'o' | 'O' | 'c'))) => d,
+            _ => {
+                line.push(c);
+                continue;
+            }
+        };
+        let Some(value) = values.get(used) else {
+            line.push(c);
+            continue;
+        };
+        chars.next();
+        used += 1;
+        match (directive, value.as_string()) {
+            ('c', _) => {}
+            ('s', Some(text)) => line.push_str(&text.to_std_string_lossy()),
+            ('i', _) if value.is_number() => {
+                line.push_str(&value.as_number().unwrap_or(f64::NAN).trunc().to_string());
+            }
+            _ => line.push_str(&one(value, context)),
+        }
+    }
+    used
+}
+
+/// One value.
+pub(crate) fn one(value: &JsValue, context: &mut Context) -> String {
+    let mut view = View { open: Vec::new() };
+    let text = view.value(value, 0, context);
+    quiet::cut(&text, VALUE_CHARS_MAX)
+}
+
+struct View {
+    open: Vec<JsObject>,
+}
+
+impl View {
+    fn value(&mut self, value: &JsValue, depth: usize, context: &mut Context) -> String {
+        match value.variant() {
+            JsVariant::String(text) => quoted(&text),
+            JsVariant::BigInt(number) => format!("{}n", number.to_string_radix(10)),
+            JsVariant::Object(object) => self.object(&object, depth, context),
+            JsVariant::Float64(number) if number == 0.0 && number.is_sign_negative() => {
+                "-0".to_owned()
+            }
+            JsVariant::Symbol(symbol) => {
+                let description = symbol.description().unwrap_or_default();
+                format!("Symbol({})", description.to_std_string_lossy())
+            }
+            JsVariant::Float64(number) => {
+                ryu_js::Buffer::new().format(number).to_owned()
+            }
+            JsVariant::Integer32(number) => number.to_string(),
+            JsVariant::Boolean(truth) => truth.to_string(),
+            JsVariant::Null => "null".to_owned(),
+            JsVariant::Undefined => "undefined".to_owned(),
+        }
+    }
+
+    fn object(&mut self, object: &JsObject, depth: usize, context: &mut Context) -> String {
+        if self.open.iter().any(|open| JsObject::equals(open, object)) {
+            return "[Circular]".to_owned();
+        }
+        if object.is_callable() {
+            return match quiet::text(object, "name", 100).filter(|name| !name.is_empty()) {
+                Some(name) => format!("[Function: {name}]"),
+                None => "[Function]".to_owned(),
+            };
+        }
+        if object.is::<Error>() || tool_error::is(object) {
+            return failure::headline_and_stack(object, context);
+        }
+        if let Ok(date) = JsDate::from_object(object.clone()) {
+            let text = date.to_iso_string(context).ok().and_then(|text| text.as_string());
+            return text.map_or("Invalid Date".to_owned(), |text| text.to_std_string_lossy());
+        }
+        if let Ok(regex) = JsRegExp::from_object(object.clone()) {
+            let source = regex.source(context).unwrap_or_default();
+            return format!("/{source}/{}", regex.flags(context).unwrap_or_default());
+        }
+        if JsProxy::from_object(object.clone()).is_ok() {
+            return "[Proxy]".to_owned();
+        }
+        if depth >= DEPTH_MAX {
+            return if object.is_array() { "[Array]" } else { "[Object]" }.to_owned();
+        }
+        self.open.push(object.clone());
+        let text = self.composite(object, depth, context);
+        self.open.pop();
+        text
+    }
+
+    fn composite(&mut self, object: &JsObject, depth: usize, context: &mut Context) -> String {
+        if let Some(promise) = JsValue::from(object.clone()).as_promise() {
+            let state = match promise.state() {
+                PromiseState::Pending => "<pending>".to_owned(),
+                PromiseState::Fulfilled(value) => self.value(&value, depth + 1, context),
+                PromiseState::Rejected(value) => {
+                    format!("<rejected> {}", self.value(&value, depth + 1, context))
+                }
+            };
+            return format!("Promise {{ {state} }}");
+        }
+        if let Ok(map) = JsMap::from_object(object.clone()) {
+            let mut entries = Vec::new();
+            let _ = map.for_each_native(|key, value| {
+                entries.push((key, value));
+                Ok(())
+            });
+            let parts = entries.iter().take(ITEMS_MAX).map(|(key, value)| {
+                let key = self.value(key, depth + 1, context);
+                format!("{key} => {}", self.value(value, depth + 1, context))
+            });
+            let parts = parts.collect();
+            return wrap(&format!("Map({}) {{", entries.len()), parts, entries.len(), "}", depth);
+        }
+        if let Ok(set) = JsSet::from_object(object.clone()) {
+            let mut items = Vec::new();
+            let _ = set.for_each_native(|item| {
+                items.push(item);
+                Ok(())
+            });
+            let parts =
+                items.iter().take(ITEMS_MAX).map(|item| self.value(item, depth + 1, context));
+            let parts = parts.collect();
+            return wrap(&format!("Set({}) {{", items.len()), parts, items.len(), "}", depth);
+        }
+        if object.is_array() || JsTypedArray::from_object(object.clone()).is_ok() {
+            return self.array(object, depth, context);
+        }
+        self.record(object, depth, context)
+    }
+
+    fn array(&mut self, array: &JsObject, depth: usize, context: &mut Context) -> String {
+        // A typed array's members are no properties, and reading them runs no script either.
+        let typed = !array.is_array();
+        let length = if typed {
+            array.get(js_string!("length"), context).ok().and_then(|length| length.as_number())
+        } else {
+            quiet::read(array, "length").and_then(|length| length.as_number())
+        };
+        let length = length.unwrap_or(0.0) as usize;
+        let mut parts = Vec::new();
+        for index in 0..length.min(ITEMS_MAX) {
+            let key = PropertyKey::from(index);
+            let part = if typed {
+                let item = array.get(key, context).unwrap_or_default();
+                self.value(&item, depth + 1, context)
+            } else {
+                self.property(array, &key, depth, context)
+                    .unwrap_or_else(|| "<empty>".to_owned())
+            };
+            parts.push(part);
+        }
+        let name = if typed { constructor_name(array).unwrap_or_default() } else { String::new() };
+        let open = if typed { format!("{name}({length}) [") } else { "[".to_owned() };
+        wrap(&open, parts, length, "]", depth)
+    }
+
+    fn record(&mut self, object: &JsObject, depth: usize, context: &mut Context) -> String {
+        let keys = object.own_property_keys(context).unwrap_or_default();
+        let keys: Vec<_> = keys
+            .into_iter()
+            .filter(|key| {
+                let borrowed = object.borrow();
+                let property = borrowed.properties().get(key);
+                property.is_some_and(|property| property.enumerable().unwrap_or(false))
+            })
+            .collect();
+        let mut parts = Vec::new();
+        for key in keys.iter().take(ITEMS_MAX) {
+            let value =
+                self.property(object, key, depth, context).unwrap_or_default();
+            parts.push(format!("{}: {value}", shown_key(key)));
+        }
+        let name = constructor_name(object).filter(|name| name != "Object" && !name.is_empty());
+        let open = match (name, object.prototype()) {
+            (Some(name), _) => format!("{name} {{"),
+            (None, _) => "{".to_owned(),
+        };
+        wrap(&open, parts, keys.len(), "}", depth)
+    }
+
+    fn property(
+        &mut self,
+        object: &JsObject,
+        key: &PropertyKey,
+        depth: usize,
+        context: &mut Context,
+    ) -> Option<String> {
+        let property = object.borrow().properties().get(key)?;
+        match property.value() {
+            Some(value) => Some(self.value(value, depth + 1, context)),
+            None => Some("[Getter]".to_owned()),
+        }
+    }
+}
+
+fn constructor_name(object: &JsObject) -> Option<String> {
+    let constructor = quiet::read(object, "constructor")?.as_object()?;
+    quiet::text(&constructor, "name", 60)
+}
+
+fn shown_key(key: &PropertyKey) -> String {
+    match key {
+        PropertyKey::String(name) => {
+            let name = name.to_std_string_lossy();
+            let plain = name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$')
+                && !name.starts_with(|c: char| c.is_ascii_digit())
+                && !name.is_empty();
+            if plain { name } else { format!("'{}'", name.replace('\'', "\\'")) }
+        }
+        PropertyKey::Index(index) => format!("'{}'", index.get()),
+        PropertyKey::Symbol(symbol) => {
+            let description = symbol.description().unwrap_or_default();
+            format!("[Symbol({})]", description.to_std_string_lossy())
+        }
+    }
+}
+
+fn quoted(text: &JsString) -> String {
+    let text = quiet::cut(&text.to_std_string_lossy(), INNER_TEXT_MAX);
+    let quote = if !text.contains('\'') {
+        '\''
+    } else if !text.contains('"') {
+        '"'
+    } else {
+        '`'
+    };
+    let text = text.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r");
+    format!("{quote}{text}{quote}")
+}
+
+/// On one line where it fits, otherwise one part a line.
+fn wrap(open: &str, mut parts: Vec<String>, total: usize, close: &str, depth: usize) -> String {
+    if total > parts.len() {
+        parts.push(format!("… {} more", total - parts.len()));
+    }
+    if parts.is_empty() {
+        return format!("{open}{close}");
+    }
+    let length: usize = parts.iter().map(|part| part.len() + 2).sum::<usize>() + open.len();
+    let brackets = open.ends_with('[');
+    if length <= LINE_CHARS && !parts.iter().any(|part| part.contains('\n')) {
+        let space = if brackets && parts.is_empty() { "" } else { " " };
+        return format!("{open}{space}{}{space}{close}", parts.join(", "));
+    }
+    let indent = "  ".repeat(depth + 1);
+    let inner = parts.join(&format!(",\n{indent}"));
+    format!("{open}\n{indent}{inner}\n{}{close}", "  ".repeat(depth))
+}

@@ -1,0 +1,66 @@
+//! Functions and prototypes of the engine, kept from before any script could
+//! change them.
+
+use std::rc::Rc;
+
+use boa_engine::object::builtins::JsFunction;
+use boa_engine::{Context, JsError, JsNativeError, JsObject, JsResult, JsValue, js_string};
+
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) object_keys: JsObject,
+    pub(crate) is_array: JsObject,
+    pub(crate) error_stack: JsObject,
+    pub(crate) type_error: JsObject,
+    pub(crate) proxy: JsObject,
+    /// The traps of every server's stub.
+    pub(crate) stub_traps: JsObject,
+    pub(crate) tool_error_prototype: JsObject,
+}
+
+impl Kept {
+    pub(crate) fn of(context: &Context) -> JsResult<Rc<Self>> {
+        context.get_data::<Rc<Self>>().cloned().ok_or_else(|| {
+            JsError::from_native(JsNativeError::error().with_message("the guest is not set up"))
+        })
+    }
+
+    pub(crate) fn gather(
+        error_stack: JsObject,
+        stub_traps: JsObject,
+        tool_error_prototype: JsObject,
+        context: &mut Context,
+    ) -> JsResult<Self> {
+        let constructors = context.intrinsics().constructors();
+        let object = constructors.object().constructor();
+        let type_error = constructors.type_error().constructor();
+        let proxy = constructors.proxy().constructor();
+        let array = constructors.array().constructor();
+        let object_keys = function(&object.get(js_string!("keys"), context)?)?;
+        let is_array = array.get(js_string!("isArray"), context)?;
+        Ok(Self {
+            object_keys,
+            is_array: function(&is_array)?,
+            error_stack,
+            type_error,
+            proxy,
+            stub_traps,
+            tool_error_prototype,
+        })
+    }
+}
+
+/// The engine's own getter of an error's `stack`, before anything replaces it.
+pub(crate) fn engine_stack(context: &mut Context) -> JsResult<JsObject> {
+    let prototype = context.intrinsics().constructors().error().prototype();
+    let property = prototype.borrow().properties().get(&js_string!("stack").into());
+    function(&property.and_then(|property| property.get().cloned()).unwrap_or_default())
+}
+
+fn function(value: &JsValue) -> JsResult<JsObject> {
+    value
+        .as_object()
+        .and_then(|object| JsFunction::from_object(object.clone()))
+        .map(JsObject::from)
+        .ok_or_else(|| JsNativeError::typ().with_message("a built-in function is missing").into())
+}

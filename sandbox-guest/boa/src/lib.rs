@@ -1,0 +1,35 @@
+//! The JavaScript guest: Boa behind the sandbox protocol. It imports nothing;
+//! time, chance and every outcome come in as arguments.
+//!
+//! As Wasm it exports the few functions of [`border`]; natively, for debugging,
+//! [`Guest`] is used directly.
+
+mod call;
+mod chance;
+mod clock;
+mod console;
+mod failure;
+mod forms;
+mod from_json;
+mod globals;
+mod guest;
+mod hooks;
+mod inspect;
+mod jobs;
+mod kept;
+mod landmark;
+mod module_value;
+mod nesting;
+mod place;
+mod quiet;
+mod run;
+mod stubs;
+mod timers;
+mod to_json;
+mod tool_error;
+mod web;
+
+#[cfg(target_arch = "wasm32")]
+pub mod border;
+
+pub use guest::Guest;

@@ -1,0 +1,299 @@
+//! How deeply a script nests, before the parser sees it. The parser descends
+//! once per level, and deep enough it leaves the stack: a script is refused
+//! before that, as a syntax error.
+//!
+//! What counts are brackets that the parser would meet: strings, templates'
+//! text, comments and regular expressions are stepped over. Where a `/` could
+//! be either, the scan assumes what ordinary code means; a wrong guess can only
+//! miscount brackets, and the bound leaves ordinary code far below.
+
+/// Brackets open at once. Generated code rarely passes 40.
+pub(crate) const NESTING_MAX: usize = 200;
+
+/// Operators, arrows and keywords in a row that the parser descends for without
+/// any bracket, such as `!!!!x` or `a=>b=>c=>d`.
+pub(crate) const CHAIN_MAX: usize = 400;
+
+/// What a scan of the source found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Nesting {
+    /// Line and column where a bound was passed, 1-based.
+    pub(crate) too_deep_at: Option<(u32, u32)>,
+    /// A bracket closes that was never opened.
+    pub(crate) unbalanced: bool,
+}
+
+/// What stands before a `/` or a bracket.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// Something that ends an expression: a `/` divides.
+    Value,
+    /// Anything else: a `/` begins a regular expression.
+    Operator,
+}
+
+struct Scan<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    line: u32,
+    line_start: usize,
+    /// Open brackets; true for the `${` of a template.
+    open: Vec<bool>,
+    chain: usize,
+    unbalanced: bool,
+}
+
+pub(crate) fn scan(source: &str) -> Nesting {
+    let mut scan = Scan {
+        bytes: source.as_bytes(),
+        at: 0,
+        line: 1,
+        line_start: 0,
+        open: Vec::new(),
+        chain: 0,
+        unbalanced: false,
+    };
+    let too_deep_at = scan.run();
+    Nesting { too_deep_at, unbalanced: scan.unbalanced }
+}
+
+impl Scan<'_> {
+    fn peek(&self, ahead: usize) -> u8 {
+        self.bytes.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    fn step(&mut self) {
+        if self.peek(0) == b'\n' {
+            self.line += 1;
+            self.line_start = self.at + 1;
+        }
+        self.at += 1;
+    }
+
+    fn ended(&self) -> bool {
+        self.at >= self.bytes.len()
+    }
+
+    fn place(&self) -> (u32, u32) {
+        let column = self.at.saturating_sub(self.line_start) + 1;
+        (self.line, u32::try_from(column).unwrap_or(u32::MAX))
+    }
+
+    fn run(&mut self) -> Option<(u32, u32)> {
+        let mut before = Before::Operator;
+        while !self.ended() {
+            let byte = self.peek(0);
+            match byte {
+                b'\'' | b'"' => {
+                    self.string(byte);
+                    before = Before::Value;
+                }
+                b'`' => {
+                    self.step();
+                    before = self.template_text();
+                }
+                b'/' if self.peek(1) == b'/' => self.until_line_end(),
+                b'/' if self.peek(1) == b'*' => self.block_comment(),
+                b'/' if before == Before::Operator => {
+                    self.regex();
+                    before = Before::Value;
+                }
+                b'(' | b'[' | b'{' => {
+                    self.open.push(false);
+                    self.step();
+                    before = Before::Operator;
+                }
+                b')' | b']' | b'}' => {
+                    self.chain = 0;
+                    let template = self.open.pop();
+                    self.unbalanced |= template.is_none();
+                    self.step();
+                    before = match (template, byte) {
+                        (Some(true), b'}') => self.template_text(),
+                        // A block's end is followed by a statement, an object's by an operator;
+                        // `}` before `/` is nearly always a block.
+                        (_, b'}') => Before::Operator,
+                        _ => Before::Value,
+                    };
+                }
+                b' ' | b'\t' | b'\r' | b'\n' => self.step(),
+                b'_' | b'$' | b'\\' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | 0x80.. => {
+                    before = self.word();
+                }
+                b'+' | b'-' if self.peek(1) == byte && before == Before::Value => {
+                    self.step();
+                    self.step();
+                }
+                b';' | b',' => {
+                    self.chain = 0;
+                    self.step();
+                    before = Before::Operator;
+                }
+                b'.' => self.step(),
+                _ => {
+                    self.chain += 1;
+                    self.step();
+                    before = Before::Operator;
+                }
+            }
+            if self.open.len() > NESTING_MAX || self.chain > CHAIN_MAX {
+                return Some(self.place());
+            }
+        }
+        None
+    }
+
+    fn word(&mut self) -> Before {
+        let start = self.at;
+        while matches!(
+            self.peek(0),
+            b'_' | b'$' | b'\\' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | 0x80..
+        ) && !self.ended()
+        {
+            self.at += 1;
+        }
+        match self.bytes.get(start..self.at).unwrap_or_default() {
+            b"await" | b"typeof" | b"void" | b"delete" | b"new" | b"yield" | b"else" | b"in"
+            | b"of" | b"instanceof" | b"case" | b"do" => {
+                self.chain += 1;
+                Before::Operator
+            }
+            b"return" | b"throw" | b"default" => {
+                self.chain = 0;
+                Before::Operator
+            }
+            _ => Before::Value,
+        }
+    }
+
+    fn string(&mut self, quote: u8) {
+        self.step();
+        while !self.ended() {
+            match self.peek(0) {
+                b'\\' => {
+                    self.step();
+                    self.step();
+                }
+                b'\n' => return,
+                byte => {
+                    self.step();
+                    if byte == quote {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The text of a template up to its end or its next `${`.
+    fn template_text(&mut self) -> Before {
+        while !self.ended() {
+            match self.peek(0) {
+                b'\\' => {
+                    self.step();
+                    self.step();
+                }
+                b'`' => {
+                    self.step();
+                    return Before::Value;
+                }
+                b'$' if self.peek(1) == b'{' => {
+                    self.step();
+                    self.step();
+                    self.open.push(true);
+                    return Before::Operator;
+                }
+                _ => self.step(),
+            }
+        }
+        Before::Value
+    }
+
+    fn until_line_end(&mut self) {
+        while !self.ended() && self.peek(0) != b'\n' {
+            self.step();
+        }
+    }
+
+    fn block_comment(&mut self) {
+        self.step();
+        self.step();
+        while !self.ended() && !(self.peek(0) == b'*' && self.peek(1) == b'/') {
+            self.step();
+        }
+        self.step();
+        self.step();
+    }
+
+    fn regex(&mut self) {
+        self.step();
+        let mut class = false;
+        while !self.ended() {
+            match self.peek(0) {
+                b'\n' => return,
+                b'\\' => {
+                    self.step();
+                    self.step();
+                    continue;
+                }
+                b'[' => class = true,
+                b']' => class = false,
+                b'/' if !class => {
+                    self.step();
+                    return;
+                }
+                _ => {}
+            }
+            self.step();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NESTING_MAX, scan};
+
+    #[track_caller]
+    fn fine(source: &str) {
+        assert_eq!(scan(source).too_deep_at, None, "{source:.80}");
+    }
+
+    #[test]
+    fn brackets_are_counted_where_the_parser_meets_them() {
+        let deep = "(".repeat(NESTING_MAX + 1);
+        assert!(scan(&deep).too_deep_at.is_some());
+        fine(&"()".repeat(10_000));
+        fine(&format!("'{deep}'"));
+        fine(&format!("\"{deep}\""));
+        fine(&format!("`{deep}`"));
+        fine(&format!("// {deep}\n1"));
+        fine(&format!("/* {deep} */"));
+        fine(&format!("x = /[{deep}]/"));
+        assert!(scan(&format!("`${{{deep}}}`")).too_deep_at.is_some());
+    }
+
+    #[test]
+    fn division_is_no_regular_expression() {
+        fine("const a = b / c; const d = (e) / f / g[0] / 2");
+        assert!(scan(&format!("a / b; {}", "[".repeat(NESTING_MAX + 1))).too_deep_at.is_some());
+    }
+
+    #[test]
+    fn operators_in_a_row_count_too() {
+        assert!(scan(&format!("{}1", "!".repeat(5_000))).too_deep_at.is_some());
+        assert!(scan(&"a=>".repeat(5_000)).too_deep_at.is_some());
+        assert!(scan(&format!("{}x", "typeof ".repeat(5_000))).too_deep_at.is_some());
+    }
+
+    #[test]
+    fn a_closing_bracket_without_its_opening_one_is_seen() {
+        assert!(scan("} foo(); {").unbalanced);
+        assert!(!scan("{ '}' } // }").unbalanced);
+    }
+
+    #[test]
+    fn ordinary_long_scripts_pass() {
+        let script = "const x = items.map((i) => ({ ...i, n: i.n + 1 })).filter(Boolean);\n";
+        fine(&script.repeat(2_000));
+    }
+}

@@ -1,0 +1,37 @@
+//! Reading objects without running a line of the script: data properties along
+//! the prototypes, no getters, no proxies.
+
+use boa_engine::property::PropertyKey;
+use boa_engine::{JsObject, JsValue, js_string};
+
+/// Prototypes that are walked before giving up.
+const PROTOTYPES_MAX: usize = 32;
+
+/// The value of a data property, the object's own or inherited.
+pub(crate) fn read(object: &JsObject, name: &str) -> Option<JsValue> {
+    let key = PropertyKey::from(js_string!(name));
+    let mut holder = Some(object.clone());
+    for _ in 0..PROTOTYPES_MAX {
+        let present = holder?;
+        if let Some(property) = present.borrow().properties().get(&key) {
+            return property.value().cloned();
+        }
+        holder = present.prototype();
+    }
+    None
+}
+
+/// The same, when it is a string; at most `chars_max` characters of it.
+pub(crate) fn text(object: &JsObject, name: &str, chars_max: usize) -> Option<String> {
+    let value = read(object, name)?;
+    let text = value.as_string()?;
+    Some(cut(&text.to_std_string_lossy(), chars_max))
+}
+
+/// The first `chars_max` characters, with a mark when there were more.
+pub(crate) fn cut(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        None => text.to_owned(),
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+    }
+}

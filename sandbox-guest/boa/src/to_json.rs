@@ -1,0 +1,462 @@
+//! Values of the engine to JSON text, once: the arguments of a call and the
+//! value of a script. Each getter and each `toJSON` runs at most one time, and
+//! the bytes that come out are the only ones that anybody sees later.
+//!
+//! | Value | Arguments | Value of a script |
+//! | --- | --- | --- |
+//! | `undefined` in an object | left out | left out |
+//! | `undefined` or a hole in an array | `null` | `null` |
+//! | `NaN`, `±Infinity` | refused | `null` |
+//! | `-0` | `0` | `0` |
+//! | BigInt | number when exact in a double, else refused | number when exact, else string |
+//! | function, symbol | refused | left out, `null` in an array |
+//! | promise | refused | refused |
+//! | `Date` | ISO text (its `toJSON`) | the same |
+//! | `Map` | object when all keys are strings, else array of entries | the same |
+//! | `Set`, typed array | array | the same |
+//! | `RegExp` | its text | its text |
+//! | error | object of its own members with `name` and `message` | the same |
+//! | lone surrogate in a text | refused | U+FFFD |
+//! | cycle | refused, naming the path | refused, naming the path |
+//! | anything with `toJSON` | what that returns | the same |
+
+use boa_engine::builtins::error::Error;
+use boa_engine::error::JsNativeError;
+use boa_engine::object::builtins::{JsMap, JsRegExp, JsSet, JsTypedArray};
+use boa_engine::property::PropertyKey;
+use boa_engine::value::JsVariant;
+use boa_engine::{Context, JsError, JsObject, JsResult, JsString, JsValue, js_string};
+
+use crate::kept::Kept;
+use crate::tool_error;
+
+/// The largest whole number that a double holds exactly, and all below it.
+const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
+
+/// What the text is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Arguments,
+    Value,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    pub(crate) bytes_max: usize,
+    pub(crate) depth_max: u32,
+}
+
+/// Why there is no text.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// A getter or `toJSON` threw.
+    Thrown(JsError),
+    /// Nothing that JSON can say; the sentence names the path.
+    Unsayable(String),
+    TooLarge,
+    TooDeep(String),
+}
+
+impl From<JsError> for Refusal {
+    fn from(error: JsError) -> Self {
+        Self::Thrown(error)
+    }
+}
+
+impl Refusal {
+    fn type_error(sentence: String) -> Self {
+        Self::Unsayable(sentence)
+    }
+
+    /// As an exception of the script.
+    pub(crate) fn into_error(self, what: &str) -> JsError {
+        match self {
+            Self::Thrown(error) => error,
+            Self::Unsayable(sentence) | Self::TooDeep(sentence) => {
+                JsNativeError::typ().with_message(sentence).into()
+            }
+            Self::TooLarge => {
+                JsNativeError::range().with_message(format!("{what} is too large")).into()
+            }
+        }
+    }
+}
+
+/// The JSON text of `value`; `None` for `undefined` and what counts as it.
+pub(crate) fn encode(
+    value: &JsValue,
+    name: &str,
+    purpose: Purpose,
+    bounds: Bounds,
+    context: &mut Context,
+) -> Result<Option<Vec<u8>>, Refusal> {
+    let mut encoder = Encoder {
+        out: Vec::with_capacity(256),
+        purpose,
+        bounds,
+        open: Vec::new(),
+        path: vec![Part::Name(js_string!(name))],
+    };
+    let said = encoder.value(value, context)?;
+    Ok(said.then_some(encoder.out))
+}
+
+enum Part {
+    Name(JsString),
+    Index(usize),
+}
+
+struct Encoder {
+    out: Vec<u8>,
+    purpose: Purpose,
+    bounds: Bounds,
+    /// Objects that the present value lies in.
+    open: Vec<JsObject>,
+    path: Vec<Part>,
+}
+
+impl Encoder {
+    fn path(&self) -> String {
+        let mut text = String::new();
+        for (at, part) in self.path.iter().take(20).enumerate() {
+            match part {
+                Part::Name(name) => {
+                    if at > 0 {
+                        text.push('.');
+                    }
+                    text.extend(name.to_std_string_lossy().chars().take(60));
+                }
+                Part::Index(index) => text.push_str(&format!("[{index}]")),
+            }
+        }
+        text
+    }
+
+    fn refuse(&self, what: &str) -> Refusal {
+        Refusal::type_error(format!("`{}` {what}", self.path()))
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+        if self.out.len() + bytes.len() > self.bounds.bytes_max {
+            return Err(Refusal::TooLarge);
+        }
+        self.out.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Writes `value`; false when there is nothing to write.
+    fn value(&mut self, value: &JsValue, context: &mut Context) -> Result<bool, Refusal> {
+        match value.variant() {
+            JsVariant::Null => self.push(b"null")?,
+            JsVariant::Undefined => return Ok(false),
+            JsVariant::Boolean(true) => self.push(b"true")?,
+            JsVariant::Boolean(false) => self.push(b"false")?,
+            JsVariant::Integer32(number) => self.push(number.to_string().as_bytes())?,
+            JsVariant::Float64(number) => self.number(number)?,
+            JsVariant::String(text) => self.text(&text)?,
+            JsVariant::BigInt(number) => {
+                let near = number.to_f64();
+                if near.abs() <= EXACT_MAX {
+                    self.push(number.to_string_radix(10).as_bytes())?;
+                } else if self.purpose == Purpose::Value {
+                    self.push(format!("\"{}\"", number.to_string_radix(10)).as_bytes())?;
+                } else {
+                    return Err(self.refuse("is a BigInt that no JSON number holds exactly"));
+                }
+            }
+            JsVariant::Symbol(_) => return self.without_meaning("is a symbol"),
+            JsVariant::Object(object) => return self.object(&object, context),
+        }
+        Ok(true)
+    }
+
+    fn without_meaning(&self, what: &str) -> Result<bool, Refusal> {
+        match self.purpose {
+            Purpose::Arguments => Err(self.refuse(what)),
+            Purpose::Value => Ok(false),
+        }
+    }
+
+    fn number(&mut self, number: f64) -> Result<(), Refusal> {
+        if !number.is_finite() {
+            return match self.purpose {
+                Purpose::Arguments => {
+                    Err(self.refuse(&format!("is {number}, which JSON cannot say")))
+                }
+                Purpose::Value => self.push(b"null"),
+            };
+        }
+        if number == 0.0 {
+            return self.push(b"0");
+        }
+        let mut digits = ryu_js::Buffer::new();
+        self.push(digits.format_finite(number).as_bytes())
+    }
+
+    fn text(&mut self, text: &JsString) -> Result<(), Refusal> {
+        let owned = match text.to_std_string() {
+            Ok(owned) => owned,
+            Err(_) if self.purpose == Purpose::Value => text.to_std_string_lossy(),
+            Err(_) => return Err(self.refuse("holds half of a surrogate pair")),
+        };
+        self.push(b"\"")?;
+        let mut plain = 0;
+        for (at, byte) in owned.bytes().enumerate() {
+            if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+                continue;
+            }
+            self.push(owned.as_bytes().get(plain..at).unwrap_or_default())?;
+            plain = at + 1;
+            match byte {
+                b'"' => self.push(b"\\\"")?,
+                b'\\' => self.push(b"\\\\")?,
+                b'\n' => self.push(b"\\n")?,
+                b'\r' => self.push(b"\\r")?,
+                b'\t' => self.push(b"\\t")?,
+                8 => self.push(b"\\b")?,
+                12 => self.push(b"\\f")?,
+                _ => self.push(format!("\\u{byte:04x}").as_bytes())?,
+            }
+        }
+        self.push(owned.as_bytes().get(plain..).unwrap_or_default())?;
+        self.push(b"\"")
+    }
+
+    fn object(&mut self, object: &JsObject, context: &mut Context) -> Result<bool, Refusal> {
+        if self.open.len() >= self.bounds.depth_max as usize {
+            return Err(Refusal::TooDeep(format!(
+                "`{}` is nested more than {} levels deep",
+                self.path(),
+                self.bounds.depth_max
+            )));
+        }
+        if self.open.iter().any(|open| JsObject::equals(open, object)) {
+            return Err(self.refuse("contains itself"));
+        }
+        let to_json = object.get(js_string!("toJSON"), context)?;
+        if let Some(to_json) = to_json.as_callable() {
+            let key = match self.path.last() {
+                Some(Part::Name(name)) if self.path.len() > 1 => name.clone(),
+                Some(Part::Index(index)) => js_string!(index.to_string()),
+                _ => js_string!(""),
+            };
+            let value = to_json.call(&object.clone().into(), &[key.into()], context)?;
+            // Exactly once: what `toJSON` returned is not asked again.
+            return match value.as_object() {
+                Some(inner) if inner.is_callable() => self.without_meaning("is a function"),
+                Some(inner) if self.open.iter().any(|open| JsObject::equals(open, &inner)) => {
+                    Err(self.refuse("contains itself"))
+                }
+                Some(inner) => self.members(&inner, context),
+                None => self.value(&value, context),
+            };
+        }
+        if object.is_callable() {
+            return self.without_meaning("is a function");
+        }
+        self.members(object, context)
+    }
+
+    fn members(&mut self, object: &JsObject, context: &mut Context) -> Result<bool, Refusal> {
+        if let Some(primitive) = boxed_primitive(object) {
+            return self.value(&primitive, context);
+        }
+        if JsValue::from(object.clone()).is_promise() {
+            return Err(self.refuse("is a promise; await it first"));
+        }
+        self.open.push(object.clone());
+        if object.is_ordinary() {
+            self.record(object, context)?;
+        } else if object.is_array() {
+            self.array(object, context)?;
+        } else if let Ok(map) = JsMap::from_object(object.clone()) {
+            self.map(&map, context)?;
+        } else if let Ok(set) = JsSet::from_object(object.clone()) {
+            let mut items = Vec::new();
+            set.for_each_native(|item| {
+                items.push(item);
+                Ok(())
+            })?;
+            self.items(&items, context)?;
+        } else if JsTypedArray::from_object(object.clone()).is_ok() {
+            self.array(object, context)?;
+        } else if let Ok(regex) = JsRegExp::from_object(object.clone()) {
+            let text = format!("/{}/{}", regex.source(context)?, regex.flags(context)?);
+            self.text(&js_string!(text))?;
+        } else if object.is::<Error>() || tool_error::is(object) {
+            self.error(object, context)?;
+        } else if is_array_behind_proxy(object, context)? {
+            self.array(object, context)?;
+        } else {
+            self.record(object, context)?;
+        }
+        self.open.pop();
+        Ok(true)
+    }
+
+    fn array(&mut self, array: &JsObject, context: &mut Context) -> Result<(), Refusal> {
+        let length = array.get(js_string!("length"), context)?.to_length(context)?;
+        self.push(b"[")?;
+        for index in 0..length {
+            if index > 0 {
+                self.push(b",")?;
+            }
+            let item = array.get(index, context)?;
+            self.item(index, &item, context)?;
+        }
+        self.push(b"]")
+    }
+
+    fn items(&mut self, items: &[JsValue], context: &mut Context) -> Result<(), Refusal> {
+        self.push(b"[")?;
+        for (index, item) in items.iter().enumerate() {
+            if index > 0 {
+                self.push(b",")?;
+            }
+            self.item(index as u64, item, context)?;
+        }
+        self.push(b"]")
+    }
+
+    fn item(&mut self, index: u64, item: &JsValue, context: &mut Context) -> Result<(), Refusal> {
+        self.path.push(Part::Index(usize::try_from(index).unwrap_or(usize::MAX)));
+        if !self.value(item, context)? {
+            self.push(b"null")?;
+        }
+        self.path.pop();
+        Ok(())
+    }
+
+    fn record(&mut self, object: &JsObject, context: &mut Context) -> Result<(), Refusal> {
+        self.push(b"{")?;
+        let mut first = true;
+        self.own_members(object, &mut first, context)?;
+        self.push(b"}")
+    }
+
+    fn own_members(
+        &mut self,
+        object: &JsObject,
+        first: &mut bool,
+        context: &mut Context,
+    ) -> Result<(), Refusal> {
+        for key in enumerable_keys(object, context)? {
+            let value = object.get(key.clone(), context)?;
+            let name = match key {
+                PropertyKey::String(name) => name,
+                PropertyKey::Index(index) => js_string!(index.get().to_string()),
+                PropertyKey::Symbol(_) => continue,
+            };
+            self.member(&name, &value, first, context)?;
+        }
+        Ok(())
+    }
+
+    fn member(
+        &mut self,
+        name: &JsString,
+        value: &JsValue,
+        first: &mut bool,
+        context: &mut Context,
+    ) -> Result<(), Refusal> {
+        let before = self.out.len();
+        self.path.push(Part::Name(name.clone()));
+        if !*first {
+            self.push(b",")?;
+        }
+        self.text(name)?;
+        self.push(b":")?;
+        if self.value(value, context)? {
+            *first = false;
+        } else {
+            self.out.truncate(before);
+        }
+        self.path.pop();
+        Ok(())
+    }
+
+    fn map(&mut self, map: &JsMap, context: &mut Context) -> Result<(), Refusal> {
+        let mut entries = Vec::new();
+        map.for_each_native(|key, value| {
+            entries.push((key, value));
+            Ok(())
+        })?;
+        if entries.iter().all(|(key, _)| key.is_string()) {
+            self.push(b"{")?;
+            let mut first = true;
+            for (key, value) in &entries {
+                let name = key.as_string().unwrap_or_default();
+                self.member(&name, value, &mut first, context)?;
+            }
+            return self.push(b"}");
+        }
+        self.push(b"[")?;
+        for (index, (key, value)) in entries.into_iter().enumerate() {
+            if index > 0 {
+                self.push(b",")?;
+            }
+            self.path.push(Part::Index(index));
+            self.items(&[key, value], context)?;
+            self.path.pop();
+        }
+        self.push(b"]")
+    }
+
+    /// An error says its name and message, then what else it carries itself.
+    fn error(&mut self, error: &JsObject, context: &mut Context) -> Result<(), Refusal> {
+        self.push(b"{")?;
+        let mut first = true;
+        for name in ["name", "message"] {
+            let name = js_string!(name);
+            let value = error.get(name.clone(), context)?;
+            self.member(&name, &value, &mut first, context)?;
+        }
+        self.own_members(error, &mut first, context)?;
+        self.push(b"}")
+    }
+}
+
+fn is_array_behind_proxy(object: &JsObject, context: &mut Context) -> JsResult<bool> {
+    let is_array = Kept::of(context)?.is_array.clone();
+    let answer = is_array.call(&JsValue::undefined(), &[object.clone().into()], context)?;
+    Ok(answer.to_boolean())
+}
+
+fn boxed_primitive(object: &JsObject) -> Option<JsValue> {
+    if let Some(number) = object.downcast_ref::<f64>() {
+        return Some(JsValue::from(*number));
+    }
+    if let Some(text) = object.downcast_ref::<JsString>() {
+        return Some(JsValue::from(text.clone()));
+    }
+    object.downcast_ref::<bool>().map(|truth| JsValue::from(*truth))
+}
+
+/// The own, enumerable keys in their order. Only a proxy is asked through the
+/// script's own traps.
+pub(crate) fn enumerable_keys(
+    object: &JsObject,
+    context: &mut Context,
+) -> JsResult<Vec<PropertyKey>> {
+    if !object.is_ordinary() && !object.is::<Error>() && !tool_error::is(object) {
+        let keys = Kept::of(context)?.object_keys.clone();
+        let keys = keys.call(&JsValue::undefined(), &[object.clone().into()], context)?;
+        let Some(keys) = keys.as_object() else { return Ok(Vec::new()) };
+        let length = keys.get(js_string!("length"), context)?.to_length(context)?;
+        let mut names = Vec::new();
+        for index in 0..length {
+            names.push(keys.get(index, context)?.to_property_key(context)?);
+        }
+        return Ok(names);
+    }
+    let mut keys = object.own_property_keys(context)?;
+    let borrowed = object.borrow();
+    keys.retain(|key| {
+        !matches!(key, PropertyKey::Symbol(_))
+            && borrowed
+                .properties()
+                .get(key)
+                .is_some_and(|property| property.enumerable().unwrap_or(false))
+    });
+    Ok(keys)
+}

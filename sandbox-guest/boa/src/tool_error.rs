@@ -1,0 +1,76 @@
+//! `ToolError`: what a call's promise is rejected with. Its fields come from
+//! the host's frame and are the object's own, so that nothing that a script
+//! does to prototypes can turn a failure into something else.
+
+use boa_engine::property::{Attribute, PropertyDescriptor};
+use boa_engine::{Context, JsData, JsObject, JsResult, JsValue, js_string};
+use boa_gc::{Finalize, Trace};
+use sandbox_protocol::{CallTicket, Failure};
+
+use crate::from_json;
+use crate::kept::Kept;
+use crate::place::{self, Place};
+
+/// What marks an object as made here, and for which call.
+#[derive(Debug, Trace, Finalize, JsData)]
+#[boa_gc(unsafe_empty_trace)]
+pub(crate) struct Origin {
+    pub(crate) ticket: Option<CallTicket>,
+    pub(crate) code: String,
+    pub(crate) places: Vec<Place>,
+}
+
+pub(crate) fn is(object: &JsObject) -> bool {
+    object.is::<Origin>()
+}
+
+pub(crate) fn make(
+    failure: &Failure,
+    ticket: Option<CallTicket>,
+    places: Vec<Place>,
+    script_name: &str,
+    depth_max: u32,
+    context: &mut Context,
+) -> JsResult<JsObject> {
+    let prototype = Kept::of(context)?.tool_error_prototype.clone();
+    let mut stack = format!("ToolError: {}", failure.message);
+    let frames = place::describe(&places, script_name);
+    if !frames.is_empty() {
+        stack.push('\n');
+        stack.push_str(&frames);
+    }
+    let content = json(&failure.content, depth_max, context);
+    let structured_content = json(&failure.structured_content, depth_max, context);
+    let origin = Origin { ticket, code: failure.code.clone(), places };
+    let error = JsObject::from_proto_and_data(prototype, origin);
+    let shown = Attribute::all();
+    let hidden = Attribute::WRITABLE | Attribute::CONFIGURABLE;
+    let members = [
+        ("message", js_string!(failure.message.as_str()).into(), hidden),
+        ("stack", js_string!(stack).into(), hidden),
+        ("code", js_string!(failure.code.as_str()).into(), shown),
+        ("tool", js_string!(failure.tool.as_str()).into(), shown),
+        ("retryable", JsValue::from(failure.retryable), shown),
+        ("content", content, shown),
+        ("structuredContent", structured_content, shown),
+    ];
+    for (name, value, attribute) in members {
+        error.insert_property(
+            js_string!(name),
+            PropertyDescriptor::builder()
+                .value(value)
+                .writable(attribute.writable())
+                .enumerable(attribute.enumerable())
+                .configurable(attribute.configurable()),
+        );
+    }
+    Ok(error)
+}
+
+/// Text that the host made; where it is no JSON after all, there is nothing to show.
+fn json(text: &[u8], depth_max: u32, context: &mut Context) -> JsValue {
+    if text.is_empty() {
+        return JsValue::undefined();
+    }
+    from_json::decode(text, depth_max, context).unwrap_or_default()
+}

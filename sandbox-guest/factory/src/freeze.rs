@@ -1,0 +1,75 @@
+//! Runs a guest's initialisation and writes the memory that it leaves into a
+//! new module.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use wasmtime::{Config, Engine, Instance, Linker, Module, OptLevel, Store, Val};
+use wasmtime_wizer::{InstanceState, SnapshotVal, ValType, Wizer};
+
+use crate::FactoryError;
+
+/// Initialised once, at build time.
+const INIT: &str = "init";
+
+pub(crate) fn freeze(wasm: &[u8]) -> Result<Vec<u8>, FactoryError> {
+    let freezing = |why| FactoryError::Wasmtime { doing: "initialising the guest", why };
+    let mut wizer = Wizer::new();
+    wizer.init_func(INIT);
+    let (module, instrumented) = wizer.instrument(wasm).map_err(freezing)?;
+    let mut config = Config::new();
+    // It runs for a few milliseconds only.
+    config.cranelift_opt_level(OptLevel::None);
+    let engine = Engine::new(&config).map_err(freezing)?;
+    let compiled = Module::new(&engine, &instrumented).map_err(freezing)?;
+    let mut store = Store::new(&engine, ());
+    let instance = Linker::new(&engine).instantiate(&mut store, &compiled).map_err(freezing)?;
+    instance
+        .get_typed_func::<(), ()>(&mut store, INIT)
+        .and_then(|init| init.call(&mut store, ()))
+        .map_err(freezing)?;
+    ready(wizer.snapshot(&module, &mut Left { store, instance })).map_err(freezing)
+}
+
+/// The state that the initialisation left.
+struct Left {
+    store: Store<()>,
+    instance: Instance,
+}
+
+impl InstanceState for Left {
+    async fn global_get(&mut self, name: &str, _: ValType) -> SnapshotVal {
+        let global = self.instance.get_global(&mut self.store, name);
+        match global.map(|global| global.get(&mut self.store)) {
+            Some(Val::I32(value)) => SnapshotVal::I32(value),
+            Some(Val::I64(value)) => SnapshotVal::I64(value),
+            Some(Val::F32(value)) => SnapshotVal::F32(value),
+            Some(Val::F64(value)) => SnapshotVal::F64(value),
+            Some(Val::V128(value)) => SnapshotVal::V128(value.as_u128()),
+            other => {
+                eprintln!("error: the guest has a global `{name}` that cannot be frozen: {other:?}");
+                std::process::exit(1)
+            }
+        }
+    }
+
+    async fn memory_contents(&mut self, name: &str, contents: impl FnOnce(&[u8]) + Send) {
+        match self.instance.get_memory(&mut self.store, name) {
+            Some(memory) => contents(memory.data(&self.store)),
+            None => contents(&[]),
+        }
+    }
+}
+
+/// The answer of a future that never really waits.
+fn ready<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(answer) =
+            future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+        {
+            return answer;
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Builds the guest and presses it into its image, in a nested cargo with a
+//! target folder of its own, so that debug and release builds of the broker
+//! share one image.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::{env, fs, io};
+
+const WASM_TARGET: &str = "wasm32-unknown-unknown";
+
+/// Overrides where the nested build puts its files.
+const TARGET_DIR_ENV: &str = "AIRLOCK_GUEST_TARGET_DIR";
+
+/// What the image depends on, from this crate's folder.
+const SOURCES: [&str; 14] = [
+    "../.cargo/config.toml",
+    "../Cargo.lock",
+    "../Cargo.toml",
+    "../boa/Cargo.toml",
+    "../boa/src",
+    "../cage/Cargo.toml",
+    "../cage/src",
+    "../factory/Cargo.toml",
+    "../factory/src",
+    "../prelude",
+    "../protocol/Cargo.toml",
+    "../protocol/src",
+    "../../Cargo.toml",
+    "build.rs",
+];
+
+fn main() -> ExitCode {
+    match build() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            for line in why.lines() {
+                println!("cargo::error={line}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn build() -> Result<(), String> {
+    for source in SOURCES {
+        println!("cargo::rerun-if-changed={source}");
+    }
+    println!("cargo::rerun-if-env-changed={TARGET_DIR_ENV}");
+    let here = PathBuf::from(variable("CARGO_MANIFEST_DIR")?);
+    let out = PathBuf::from(variable("OUT_DIR")?);
+    let workspace = here.join("..");
+    let target_dir = match env::var_os(TARGET_DIR_ENV) {
+        Some(given) => PathBuf::from(given),
+        None => target_root(&out)?.join("guest"),
+    };
+    have_wasm_target()?;
+
+    // Whoever builds with several cargos at once waits here, and finds the work done.
+    fs::create_dir_all(&target_dir).map_err(|why| format!("{}: {why}", target_dir.display()))?;
+    let lock = fs::File::create(target_dir.join("image.lock")).map_err(|why| why.to_string())?;
+    lock.lock().map_err(|why| why.to_string())?;
+
+    let mut guest = nested_cargo(&workspace, &target_dir)?;
+    guest.args(["rustc", "--locked", "--package", "guest-boa", "--lib"]);
+    guest.args([
+        "--crate-type",
+        "cdylib",
+        "--profile",
+        "guest",
+        "--target",
+        WASM_TARGET,
+    ]);
+    // The shadow stack lies below everything else: overflowing it traps. Its size is the cage's.
+    guest.args([
+        "--",
+        "-C",
+        "link-arg=-zstack-size=4194304",
+        "-C",
+        "link-arg=--stack-first",
+    ]);
+    run(guest, "building the guest")?;
+    let mut factory = nested_cargo(&workspace, &target_dir)?;
+    factory.args([
+        "build",
+        "--locked",
+        "--package",
+        "guest-factory",
+        "--release",
+    ]);
+    run(factory, "building the factory")?;
+
+    let wasm = target_dir.join(WASM_TARGET).join("guest/guest_boa.wasm");
+    let factory = target_dir
+        .join("release")
+        .join(format!("guest-factory{}", env::consts::EXE_SUFFIX));
+    let host = variable("TARGET")?;
+    let images = target_dir.join("images").join(&host);
+    press(&factory, &wasm, &host, &images)?;
+    for file in ["boa.cwasm", "boa.sha256"] {
+        fs::copy(images.join(file), out.join(file)).map_err(|why| format!("{file}: {why}"))?;
+    }
+    let digest = fs::read_to_string(out.join("boa.sha256")).map_err(|why| why.to_string())?;
+    println!("cargo::rustc-env=GUEST_BOA_SHA256={digest}");
+    Ok(())
+}
+
+/// Presses again only when the guest or the factory is another.
+fn press(factory: &Path, wasm: &Path, host: &str, images: &Path) -> Result<(), String> {
+    let mut hasher = DefaultHasher::new();
+    for file in [factory, wasm] {
+        fs::read(file)
+            .map_err(|why| format!("{}: {why}", file.display()))?
+            .hash(&mut hasher);
+    }
+    let stamp = format!("{:016x}", hasher.finish());
+    let stamp_path = images.join("stamp");
+    let pressed = images.join("boa.cwasm").exists() && images.join("boa.sha256").exists();
+    if pressed && fs::read_to_string(&stamp_path).is_ok_and(|old| old == stamp) {
+        return Ok(());
+    }
+    fs::create_dir_all(images).map_err(|why| why.to_string())?;
+    let _ = fs::remove_file(&stamp_path);
+    let mut command = Command::new(factory);
+    command.arg(wasm).arg(host).arg(images).arg("boa");
+    run(command, "pressing the guest into an image")?;
+    fs::write(&stamp_path, stamp).map_err(|why| why.to_string())
+}
+
+fn variable(name: &str) -> Result<String, String> {
+    env::var(name).map_err(|why| format!("{name}: {why}"))
+}
+
+/// The target folder of the outer build: the ancestor that cargo marked as its own.
+fn target_root(out: &Path) -> Result<PathBuf, String> {
+    out.ancestors()
+        .find(|dir| dir.join("CACHEDIR.TAG").exists())
+        .or_else(|| out.ancestors().nth(4))
+        .map(Path::to_owned)
+        .ok_or_else(|| format!("no target folder above {}", out.display()))
+}
+
+/// Cargo for the guests' workspace, without what the outer cargo told this script.
+fn nested_cargo(workspace: &Path, target_dir: &Path) -> Result<Command, String> {
+    let mut command = Command::new(variable("CARGO")?);
+    command
+        .current_dir(workspace)
+        .env("CARGO_TARGET_DIR", target_dir);
+    for (name, _) in env::vars_os() {
+        let Some(name) = name.to_str() else { continue };
+        let ours = [
+            "CARGO_HOME",
+            "CARGO_TARGET_DIR",
+            "CARGO_MAKEFLAGS",
+            "CARGO_TERM_COLOR",
+        ]
+        .contains(&name)
+            || name.starts_with("CARGO_NET_")
+            || name.starts_with("CARGO_HTTP_")
+            || name.starts_with("CARGO_REGISTRIES_")
+            || name.starts_with("CARGO_SOURCE_");
+        let outer = name.starts_with("CARGO_")
+            || name.starts_with("DEP_")
+            || [
+                "RUSTFLAGS",
+                "RUSTC",
+                "RUSTC_WRAPPER",
+                "RUSTC_WORKSPACE_WRAPPER",
+                "RUSTDOC",
+            ]
+            .contains(&name)
+            || [
+                "TARGET",
+                "HOST",
+                "OUT_DIR",
+                "NUM_JOBS",
+                "OPT_LEVEL",
+                "DEBUG",
+                "PROFILE",
+            ]
+            .contains(&name);
+        if outer && !ours {
+            command.env_remove(name);
+        }
+    }
+    Ok(command)
+}
+
+fn run(mut command: Command, doing: &str) -> Result<(), String> {
+    let output = command.output().map_err(|why| format!("{doing}: {why}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!(
+        "{doing} failed\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    ))
+}
+
+/// The guest is Wasm: its target is fetched when the toolchain does not have it.
+fn have_wasm_target() -> Result<(), String> {
+    let found = Command::new(variable("RUSTC")?)
+        .args(["--print", "target-libdir", "--target", WASM_TARGET])
+        .output()
+        .map_err(|why| format!("rustc: {why}"))?;
+    let library = String::from_utf8_lossy(&found.stdout);
+    if Path::new(library.trim()).is_dir() {
+        return Ok(());
+    }
+    let added = Command::new("rustup")
+        .args(["target", "add", WASM_TARGET])
+        .output();
+    let why = match added {
+        Ok(output) if output.status.success() => return Ok(()),
+        Ok(output) => String::from_utf8_lossy(&output.stderr)
+            .trim()
+            .replace('\n', "; "),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => "rustup is not installed".to_owned(),
+        Err(why) => why.to_string(),
+    };
+    Err(format!(
+        "the guest needs the target {WASM_TARGET}; get it with `rustup target add {WASM_TARGET}` ({why})"
+    ))
+}

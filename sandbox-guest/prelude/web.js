@@ -1,0 +1,248 @@
+// What scripts expect beyond ECMAScript. Everything used later is taken now,
+// so that what a script does to the built-ins does not reach in here.
+(function (native) {
+  const { defineProperty, getPrototypeOf, keys, getOwnPropertyNames } = Object;
+  const ObjectPrototype = Object.prototype;
+  const uncurry = (method) => Function.prototype.call.bind(method);
+  const { apply } = Reflect;
+  const isArray = Array.isArray;
+  const { TypeError, RangeError, Error, Date, Map, Set, RegExp, ArrayBuffer, Array, Promise } = globalThis;
+
+  const global = (name, value) =>
+    defineProperty(globalThis, name, { value, writable: true, enumerable: false, configurable: true });
+
+  // queueMicrotask
+  const then = uncurry(Promise.prototype.then);
+  const resolved = Promise.resolve.bind(Promise);
+  const setTimeout = globalThis.setTimeout;
+  global("queueMicrotask", function queueMicrotask(callback) {
+    if (typeof callback !== "function") throw new TypeError("queueMicrotask needs a function to call");
+    // What it throws is nobody's to catch: it ends the run as an error in a timer does.
+    then(then(resolved(), () => callback()), undefined, (error) => {
+      setTimeout(() => { throw error; }, 0);
+    });
+  });
+
+  // structuredClone
+  class DataCloneError extends Error {}
+  defineProperty(DataCloneError.prototype, "name", { value: "DataCloneError" });
+  const dateTime = uncurry(Date.prototype.getTime);
+  const mapGet = uncurry(Map.prototype.get);
+  const mapSet = uncurry(Map.prototype.set);
+  const mapHas = uncurry(Map.prototype.has);
+  const mapEach = uncurry(Map.prototype.forEach);
+  const setAdd = uncurry(Set.prototype.add);
+  const setEach = uncurry(Set.prototype.forEach);
+  const tagOf = uncurry(ObjectPrototype.toString);
+  const slice = uncurry(ArrayBuffer.prototype.slice);
+  const getter = (prototype, name) => uncurry(Object.getOwnPropertyDescriptor(prototype, name).get);
+  const TypedArray = getPrototypeOf(Uint8Array);
+  const bufferOf = getter(TypedArray.prototype, "buffer");
+  const offsetOf = getter(TypedArray.prototype, "byteOffset");
+  const lengthOf = getter(TypedArray.prototype, "length");
+  const tagOfTyped = getter(TypedArray.prototype, Symbol.toStringTag);
+  const sourceOf = getter(RegExp.prototype, "source");
+  const flagsOf = getter(RegExp.prototype, "flags");
+  const mapSize = getter(Map.prototype, "size");
+  const setSize = getter(Set.prototype, "size");
+  const bytesIn = getter(ArrayBuffer.prototype, "byteLength");
+  const constructors = { __proto__: null };
+  for (const name of ["Int8Array", "Uint8Array", "Uint8ClampedArray", "Int16Array", "Uint16Array",
+    "Int32Array", "Uint32Array", "BigInt64Array", "BigUint64Array", "Float32Array", "Float64Array"]) {
+    constructors[name] = globalThis[name];
+  }
+  const errors = { __proto__: null };
+  for (const name of ["Error", "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"]) {
+    errors[name] = globalThis[name];
+  }
+  const is = (test, value) => { try { test(value); return true; } catch { return false; } };
+
+  const cloneObject = (value, seen) => {
+    if (mapHas(seen, value)) return mapGet(seen, value);
+    const keep = (copy) => { mapSet(seen, value, copy); return copy; };
+    if (isArray(value)) {
+      const copy = keep(new Array(value.length));
+      for (const key of keys(value)) copy[key] = clone(value[key], seen);
+      return copy;
+    }
+    if (is(dateTime, value)) return keep(new Date(dateTime(value)));
+    if (is(mapSize, value)) {
+      const copy = keep(new Map());
+      mapEach(value, (item, key) => mapSet(copy, clone(key, seen), clone(item, seen)));
+      return copy;
+    }
+    if (is(setSize, value)) {
+      const copy = keep(new Set());
+      setEach(value, (item) => setAdd(copy, clone(item, seen)));
+      return copy;
+    }
+    if (is(bytesIn, value)) return keep(slice(value, 0));
+    const typed = tagOfTyped(value);
+    if (typed !== undefined) {
+      const buffer = clone(bufferOf(value), seen);
+      return keep(new constructors[typed](buffer, offsetOf(value), lengthOf(value)));
+    }
+    const tag = tagOf(value);
+    if (tag === "[object RegExp]" && value !== RegExp.prototype) {
+      return keep(new RegExp(sourceOf(value), flagsOf(value)));
+    }
+    if (value instanceof Error) {
+      const copy = keep(new (errors[value.name] ?? Error)(value.message));
+      if ("cause" in value) copy.cause = clone(value.cause, seen);
+      copy.stack = value.stack;
+      return copy;
+    }
+    if (tag === "[object Promise]" || tag === "[object WeakMap]" || tag === "[object WeakSet]" || tag === "[object WeakRef]") {
+      throw new DataCloneError(`${tag} cannot be cloned`);
+    }
+    const copy = keep({});
+    for (const key of keys(value)) {
+      defineProperty(copy, key, {
+        value: clone(value[key], seen), writable: true, enumerable: true, configurable: true,
+      });
+    }
+    return copy;
+  };
+  const clone = (value, seen) => {
+    if (typeof value === "function" || typeof value === "symbol") {
+      throw new DataCloneError(`a ${typeof value} cannot be cloned`);
+    }
+    return value !== null && typeof value === "object" ? cloneObject(value, seen) : value;
+  };
+  global("structuredClone", function structuredClone(value) { return clone(value, new Map()); });
+
+  // Text and base64
+  const { utf8Encode, utf8Decode, base64Encode, base64Decode } = native;
+  class TextEncoder {
+    get encoding() { return "utf-8"; }
+    encode(text = "") { return utf8Encode(text); }
+  }
+  class TextDecoder {
+    #fatal;
+    constructor(label = "utf-8", options = {}) {
+      const name = `${label}`.trim().toLowerCase();
+      if (name !== "utf-8" && name !== "utf8") throw new RangeError(`the encoding '${label}' is not supported`);
+      this.#fatal = Boolean(options?.fatal);
+    }
+    get encoding() { return "utf-8"; }
+    get fatal() { return this.#fatal; }
+    get ignoreBOM() { return false; }
+    decode(bytes) { return utf8Decode(bytes, this.#fatal); }
+  }
+  global("TextEncoder", TextEncoder);
+  global("TextDecoder", TextDecoder);
+
+  class InvalidCharacterError extends Error {}
+  defineProperty(InvalidCharacterError.prototype, "name", { value: "InvalidCharacterError" });
+  global("btoa", function btoa(text) {
+    const encoded = base64Encode(text);
+    if (encoded === null) throw new InvalidCharacterError("btoa takes characters up to U+00FF; encode the text first");
+    return encoded;
+  });
+  global("atob", function atob(text) {
+    const decoded = base64Decode(text);
+    if (decoded === null) throw new InvalidCharacterError("the text is not base64");
+    return decoded;
+  });
+
+  // Chance and time
+  const { fillRandom, randomUUID, elapsed } = native;
+  const crypto = {
+    getRandomValues(view) { return fillRandom(view); },
+    randomUUID() { return randomUUID(); },
+  };
+  const performance = { now() { return elapsed(); } };
+  defineProperty(performance, "timeOrigin", { get() { return Date.now() - elapsed(); } });
+  global("crypto", crypto);
+  global("performance", performance);
+
+  // What the engine's library lacks
+  if (Array.fromAsync === undefined) {
+    defineProperty(Array, "fromAsync", {
+      value: async function fromAsync(items, map, self) {
+        const result = [];
+        let index = 0;
+        const add = async (item) => {
+          const value = map === undefined ? item : await apply(map, self, [item, index]);
+          defineProperty(result, index, { value, writable: true, enumerable: true, configurable: true });
+          index += 1;
+        };
+        if (items[Symbol.asyncIterator] !== undefined || items[Symbol.iterator] !== undefined) {
+          for await (const item of items) await add(item);
+        } else {
+          for (let at = 0; at < items.length; at += 1) await add(await items[at]);
+        }
+        return result;
+      },
+      writable: true, enumerable: false, configurable: true,
+    });
+  }
+
+  // Dates as people write them: `May 17, 2024`, `17 May 2024 10:00`, `2024/05/17`, `2024-05-17 10:00`.
+  const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+  const parse = Date.parse;
+  const UTC = Date.UTC;
+  const exec = uncurry(RegExp.prototype.exec);
+  const lower = uncurry(String.prototype.toLowerCase);
+  const cut = uncurry(String.prototype.slice);
+  const indexOf = uncurry(Array.prototype.indexOf);
+  const TIME = "(?:[ ,T]+(\\d{1,2}):(\\d{2})(?::(\\d{2})(?:\\.(\\d{1,3})\\d*)?)?\\s*([ap]m)?\\s*(Z|UTC|GMT|[+-]\\d{2}:?\\d{2})?)?\\s*$";
+  const NUMERIC = new RegExp("^\\s*(\\d{4})[-/](\\d{1,2})[-/](\\d{1,2})" + TIME, "i");
+  const AMERICAN = new RegExp("^\\s*(\\d{1,2})/(\\d{1,2})/(\\d{4})" + TIME, "i");
+  const MONTH_FIRST = new RegExp("^\\s*(?:[a-z]{3,9},?\\s+)?([a-z]{3,9})\\.?\\s+(\\d{1,2})(?:st|nd|rd|th)?,?\\s+(\\d{4})" + TIME, "i");
+  const DAY_FIRST = new RegExp("^\\s*(?:[a-z]{3,9},?\\s+)?(\\d{1,2})\\s+([a-z]{3,9})\\.?,?\\s+(\\d{4})" + TIME, "i");
+  const moment = (year, month, day, match) => {
+    if (!(month >= 0 && month < 12 && day >= 1 && day <= 31)) return NaN;
+    let hour = +(match[4] ?? 0);
+    if (match[8] !== undefined) {
+      if (hour < 1 || hour > 12) return NaN;
+      hour = (hour % 12) + (lower(match[8]) === "pm" ? 12 : 0);
+    }
+    const minute = +(match[5] ?? 0);
+    const second = +(match[6] ?? 0);
+    if (hour > 24 || minute > 59 || second > 59) return NaN;
+    let time = UTC(year, month, day, hour, minute, second, +cut((match[7] ?? "0") + "00", 0, 3));
+    const zone = match[9];
+    if (zone !== undefined && (zone[0] === "+" || zone[0] === "-")) {
+      const offset = +cut(zone, 1, 3) * 60 + +cut(zone, -2);
+      time -= (zone[0] === "+" ? offset : -offset) * 60000;
+    }
+    return time;
+  };
+  const monthOf = (name) => indexOf(MONTHS, cut(lower(name), 0, 3));
+  const lenient = (text) => {
+    const exact = parse(text);
+    if (exact === exact) return exact;
+    let match = exec(NUMERIC, text);
+    if (match !== null) return moment(+match[1], match[2] - 1, +match[3], match);
+    match = exec(AMERICAN, text);
+    if (match !== null) return moment(+match[3], match[1] - 1, +match[2], match);
+    match = exec(MONTH_FIRST, text);
+    if (match !== null) return moment(+match[3], monthOf(match[1]), +match[2], match);
+    match = exec(DAY_FIRST, text);
+    if (match !== null) return moment(+match[3], monthOf(match[2]), +match[1], match);
+    return NaN;
+  };
+  const construct = Reflect.construct;
+  const DatePrototype = Date.prototype;
+  const LenientDate = function Date(...values) {
+    if (new.target === undefined) return apply(Date_, undefined, values);
+    if (values.length === 1 && typeof values[0] === "string") values[0] = lenient(values[0]);
+    return construct(Date_, values, new.target);
+  };
+  const Date_ = Date;
+  for (const name of getOwnPropertyNames(Date_)) {
+    if (name !== "prototype") {
+      defineProperty(LenientDate, name, Object.getOwnPropertyDescriptor(Date_, name));
+    }
+  }
+  defineProperty(LenientDate, "prototype", { value: DatePrototype, writable: false });
+  defineProperty(LenientDate, "parse", {
+    value: { parse(text) { return lenient(`${text}`); } }.parse,
+    writable: true, enumerable: false, configurable: true,
+  });
+  defineProperty(DatePrototype, "constructor", {
+    value: LenientDate, writable: true, enumerable: false, configurable: true,
+  });
+  global("Date", LenientDate);
+})
