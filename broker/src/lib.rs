@@ -6,6 +6,7 @@ pub mod config;
 pub mod demo;
 pub mod journal_file;
 pub mod render;
+pub mod sandbox;
 #[cfg(test)]
 mod scratch;
 pub mod upstream;

@@ -1,0 +1,173 @@
+//! The sandbox: loads a guest, starts it, lets it go on, stops it. The only
+//! module that touches `wasmtime`.
+//!
+//! A guest runs on the thread that calls it, and only while it is called; its
+//! waiting costs memory and nothing else. It imports nothing: what comes out is
+//! the frame of its [`sandbox_protocol::Step`], whose place and length are
+//! checked before a byte is read. Whatever goes wrong inside it ends the guest
+//! and comes back as a [`airlock_core::effect::GuestStop`].
+//!
+//! The calling thread needs at least two mebibytes of stack, which is what
+//! threads have by default.
+
+mod bounds;
+mod guest;
+mod image;
+mod ticker;
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use airlock_core::id::Digest;
+use guest_image::GuestImage;
+use thiserror::Error;
+use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+
+pub use bounds::{GuestBounds, StopHandle};
+pub use guest::Guest;
+use image::Loaded;
+
+use crate::clock::Clock;
+
+/// Guests that live at once in memory that is kept ready for them; more than
+/// these get memory of their own, at some microseconds each.
+const POOLED_GUESTS_MAX: u32 = 1_100;
+
+/// What stays resident of a pooled memory between two guests: the shadow stack
+/// and the initialised data behind it. Beyond it, pages are given back.
+const KEEP_RESIDENT_BYTES: usize = 12 * 1024 * 1024;
+
+const TABLE_ELEMENTS_MAX: usize = 65_536;
+
+#[derive(Debug, Error)]
+pub enum SandboxError {
+    #[error("the guest image `{name}` cannot be loaded: {why}")]
+    Unloadable { name: String, why: String },
+    #[error("the guest image `{name}` is not the one it should be: its digest is {found}")]
+    WrongDigest { name: String, found: Digest },
+    #[error("the guest `{name}` imports `{import}`; a guest imports nothing")]
+    Imports { name: String, import: String },
+    #[error("the guest `{name}` has no export `{export}` of the expected type")]
+    ExportMissing { name: String, export: &'static str },
+}
+
+/// A loaded guest image, from which guests are made. Cheap to clone.
+#[derive(Clone)]
+pub struct Sandbox {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    image: GuestImage,
+    digest: Digest,
+    clock: Clock,
+    pooled: Option<Loaded>,
+    /// For guests beyond the pool, and where there is none.
+    unpooled: OnceLock<Option<Loaded>>,
+}
+
+impl fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sandbox")
+            .field("image", &self.shared.image)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Sandbox {
+    /// Loads the guest that this program carries. Its bytes are the program's own
+    /// and are not hashed again.
+    pub fn load_embedded() -> Result<Self, SandboxError> {
+        Self::load_trusted(guest_image::BOA)
+    }
+
+    /// Loads an image from elsewhere. Its code runs as it is, so its digest must
+    /// be one that was decided on beforehand.
+    pub fn load(image: GuestImage) -> Result<Self, SandboxError> {
+        let found = Digest::of(image.precompiled);
+        if digest_of(&image) != Some(found) {
+            return Err(SandboxError::WrongDigest {
+                name: image.name.to_owned(),
+                found,
+            });
+        }
+        Self::load_trusted(image)
+    }
+
+    fn load_trusted(image: GuestImage) -> Result<Self, SandboxError> {
+        let unloadable = |why: String| SandboxError::Unloadable {
+            name: image.name.to_owned(),
+            why,
+        };
+        let digest = digest_of(&image)
+            .ok_or_else(|| unloadable("its digest is not written as one".to_owned()))?;
+        // Without the address space for a pool, every guest gets memory of its own.
+        let pooled = Engine::new(&pooling())
+            .ok()
+            .map(|engine| Loaded::load(engine, image));
+        let shared = Shared {
+            image,
+            digest,
+            clock: Clock::start(),
+            pooled: pooled.transpose()?,
+            unpooled: OnceLock::new(),
+        };
+        if shared.pooled.is_none() {
+            let engine =
+                Engine::new(&cage::config()).map_err(|why| unloadable(format!("{why:#}")))?;
+            let _ = shared.unpooled.set(Some(Loaded::load(engine, image)?));
+        }
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
+    }
+
+    pub fn name(&self) -> &str {
+        self.shared.image.name
+    }
+
+    /// Which guest this is, exactly.
+    pub fn digest(&self) -> Digest {
+        self.shared.digest
+    }
+
+    /// A guest that has not been started.
+    pub fn guest(&self, bounds: GuestBounds, stop: &StopHandle) -> Guest {
+        Guest::new(self.clone(), bounds, stop.clone())
+    }
+
+    fn pooled(&self) -> Option<&Loaded> {
+        self.shared.pooled.as_ref()
+    }
+
+    fn unpooled(&self) -> Option<&Loaded> {
+        let load = || {
+            let engine = Engine::new(&cage::config()).ok()?;
+            Loaded::load(engine, self.shared.image).ok()
+        };
+        self.shared.unpooled.get_or_init(load).as_ref()
+    }
+
+    fn clock(&self) -> Clock {
+        self.shared.clock
+    }
+}
+
+fn digest_of(image: &GuestImage) -> Option<Digest> {
+    Digest::parse(&format!("sha256:{}", image.digest))
+}
+
+fn pooling() -> Config {
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_core_instances(POOLED_GUESTS_MAX)
+        .total_memories(POOLED_GUESTS_MAX)
+        .total_tables(POOLED_GUESTS_MAX)
+        .max_memories_per_module(1)
+        .max_tables_per_module(1)
+        .table_elements(TABLE_ELEMENTS_MAX)
+        .linear_memory_keep_resident(KEEP_RESIDENT_BYTES)
+        .table_keep_resident(TABLE_ELEMENTS_MAX * size_of::<usize>());
+    let mut config = cage::config();
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    config
+}

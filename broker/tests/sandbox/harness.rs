@@ -1,0 +1,186 @@
+//! Drives one guest by hand: answers its calls, lets its clock jump, and keeps
+//! what it said.
+
+use std::sync::LazyLock;
+
+use airlock::core::effect::{GuestStop, GuestUsage};
+use airlock::sandbox::{Guest, GuestBounds, Sandbox, StopHandle};
+use sandbox_protocol::{
+    CallOutcome, Failure, GuestLimits, OpenCall, Outcome, Resume, ScriptError, ServerStubs, Start,
+    StepState, ToolStub,
+};
+
+pub static SANDBOX: LazyLock<Sandbox> =
+    LazyLock::new(|| Sandbox::load_embedded().expect("the embedded guest loads"));
+
+pub const LIMITS: GuestLimits = GuestLimits {
+    console_bytes_max: 256 * 1024,
+    console_flood_bytes_max: 16 * 1024 * 1024,
+    args_bytes_max: 1024 * 1024,
+    value_bytes_max: 1024 * 1024,
+    json_depth_max: 256,
+    recursion_max: 2_000,
+};
+
+pub const BOUNDS: GuestBounds = GuestBounds {
+    cpu_ms_max: 2_000,
+    memory_bytes_max: 64 * 1024 * 1024,
+    deadline_at_ms: u64::MAX,
+};
+
+pub const NOW_MS: u64 = 1_700_000_000_000;
+
+/// Two servers, one of them with a tool whose name needs a guess.
+pub fn stubs() -> Vec<ServerStubs> {
+    let server = |name: &str, tools: &[&str]| ServerStubs {
+        name: name.to_owned(),
+        tools: tools
+            .iter()
+            .map(|tool| ToolStub {
+                member: (*tool).to_owned(),
+                flat: format!("{name}_{tool}"),
+            })
+            .collect(),
+    };
+    vec![
+        server("logs", &["search", "tail", "then"]),
+        server("tracker", &["createIssue", "listIssues"]),
+    ]
+}
+
+pub fn start(script: &str) -> Start {
+    Start {
+        script: script.to_owned(),
+        script_name: "script.js".to_owned(),
+        stubs: stubs(),
+        input: Vec::new(),
+        seed: 7,
+        now_ms: NOW_MS,
+        limits: LIMITS,
+    }
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub enum End {
+    State(StepState),
+    Stopped(GuestStop),
+}
+
+pub struct Told {
+    pub end: End,
+    pub console: Vec<String>,
+    pub calls: Vec<OpenCall>,
+    pub usage: GuestUsage,
+    /// Where the guest's clock ended, from its start.
+    pub elapsed_ms: u64,
+}
+
+impl Told {
+    /// The value's JSON text.
+    #[track_caller]
+    pub fn value(&self) -> String {
+        match &self.end {
+            End::State(StepState::Done { value }) => String::from_utf8(value.clone()).unwrap(),
+            other => panic!("not done: {other:?}\nconsole: {:?}", self.console),
+        }
+    }
+
+    #[track_caller]
+    pub fn error(&self) -> &ScriptError {
+        match &self.end {
+            End::State(StepState::Failed(error)) => error,
+            other => panic!("not failed: {other:?}"),
+        }
+    }
+
+    pub fn args(&self) -> Vec<String> {
+        self.calls
+            .iter()
+            .map(|call| String::from_utf8(call.args.clone()).unwrap())
+            .collect()
+    }
+}
+
+/// Answers a call with what it was asked, `{"tool":…,"args":…}`.
+pub fn echo(call: &OpenCall) -> Option<Outcome> {
+    let tool = &stubs()[usize::from(call.server)].tools[usize::from(call.tool)].member;
+    let args = std::str::from_utf8(&call.args).unwrap();
+    Some(Outcome::Value(
+        format!("{{\"tool\":\"{tool}\",\"args\":{args}}}").into_bytes(),
+    ))
+}
+
+pub fn failure(code: &str, message: &str) -> Outcome {
+    Outcome::Failure(Failure {
+        code: code.to_owned(),
+        tool: "logs.search".to_owned(),
+        message: message.to_owned(),
+        retryable: false,
+        content: br#"[{"type":"text","text":"no such index"}]"#.to_vec(),
+        structured_content: Vec::new(),
+    })
+}
+
+pub fn run(script: &str) -> Told {
+    drive(&start(script), BOUNDS, echo)
+}
+
+pub fn run_with(script: &str, answer: impl FnMut(&OpenCall) -> Option<Outcome>) -> Told {
+    drive(&start(script), BOUNDS, answer)
+}
+
+/// Drives a run to its end. Calls that `answer` has nothing for stay open.
+pub fn drive(
+    start: &Start,
+    bounds: GuestBounds,
+    mut answer: impl FnMut(&OpenCall) -> Option<Outcome>,
+) -> Told {
+    let mut guest: Guest = SANDBOX.guest(bounds, &StopHandle::default());
+    let mut now_ms = start.now_ms;
+    let mut console = Vec::new();
+    let mut calls = Vec::new();
+    let mut turn = guest.start(start);
+    let end = loop {
+        let step = match turn {
+            Ok(step) => step,
+            Err(stop) => {
+                if let GuestStop::EngineFault { console: lines, .. } = &stop {
+                    console.extend(lines.iter().map(|line| line.text.clone()));
+                }
+                break End::Stopped(stop);
+            }
+        };
+        console.extend(step.console.into_iter().map(|line| line.text));
+        let outcomes: Vec<_> = step
+            .calls
+            .iter()
+            .filter_map(|call| {
+                answer(call).map(|outcome| CallOutcome {
+                    ticket: call.ticket,
+                    outcome,
+                })
+            })
+            .collect();
+        calls.extend(step.calls);
+        match step.state {
+            StepState::Waiting { wake_at_ms } => {
+                if outcomes.is_empty() {
+                    match wake_at_ms {
+                        Some(at_ms) => now_ms = now_ms.max(at_ms),
+                        None => break End::State(step.state),
+                    }
+                }
+                turn = guest.resume(&Resume { now_ms, outcomes });
+            }
+            state => break End::State(state),
+        }
+    };
+    Told {
+        end,
+        console,
+        calls,
+        usage: guest.usage(),
+        elapsed_ms: now_ms - start.now_ms,
+    }
+}

@@ -1,0 +1,287 @@
+//! Every way to go too far ends as its limit, and the next run is right.
+
+use std::time::{Duration, Instant};
+
+use airlock::core::effect::GuestStop;
+use airlock::core::limits::Limit;
+use airlock::sandbox::{GuestBounds, StopHandle};
+use sandbox_protocol::StepState;
+
+use crate::harness::{BOUNDS, End, NOW_MS, SANDBOX, Told, drive, echo, run, start};
+
+fn short(script: &str) -> Told {
+    let bounds = GuestBounds {
+        cpu_ms_max: 200,
+        ..BOUNDS
+    };
+    let begun = Instant::now();
+    let told = drive(&start(script), bounds, echo);
+    assert!(begun.elapsed() < Duration::from_secs(5), "{script}");
+    assert_eq!(run("return 1 + 1").value(), "2");
+    told
+}
+
+#[track_caller]
+fn stopped_by(script: &str, limit: Limit) {
+    match short(script).end {
+        End::Stopped(GuestStop::Limit(found)) if found == limit => {}
+        End::State(StepState::StackExhausted) if limit == Limit::Stack => {}
+        other => panic!("{script:.200}: {other:?}"),
+    }
+}
+
+#[test]
+fn endless_loops_end_with_the_cpu_limit() {
+    for script in [
+        "for (;;) {}",
+        "while (true) try { throw 1 } catch {}",
+        "try { for (;;) {} } finally { for (;;) {} }",
+        "(function l() { Promise.resolve().then(l) })(); await new Promise(() => {})",
+        "function f() { for (let i = 0; i < 1e5; i++); } for (;;) f()",
+        "/^(a+)+$/.test('a'.repeat(40) + '!')",
+        "Array.from({ length: 2 ** 53 - 1 }, () => {})",
+        "const t = { then(r) { r(t) } }; await t",
+        "return { toJSON() { for (;;) {} } }",
+    ] {
+        stopped_by(script, Limit::Cpu);
+    }
+}
+
+#[test]
+fn memory_bombs_end_with_the_memory_limit() {
+    for script in [
+        "const a = []; for (;;) a.push(new Array(1e5).fill(1))",
+        "let s = 'x'; for (;;) s += s",
+        "return 'x'.repeat(2 ** 30)",
+        "const a = []; for (;;) a.push({ a: 1 })",
+        "return 'ab'.padEnd(2 ** 29, 'cd')",
+    ] {
+        let bounds = GuestBounds {
+            cpu_ms_max: 20_000,
+            ..BOUNDS
+        };
+        let told = drive(&start(script), bounds, echo);
+        assert!(
+            matches!(told.end, End::Stopped(GuestStop::Limit(Limit::Memory))),
+            "{script}: {:?}",
+            told.end
+        );
+    }
+    assert_eq!(run("return 1 + 1").value(), "2");
+}
+
+#[test]
+fn an_enormous_buffer_is_an_exception() {
+    assert_eq!(
+        run("try { new ArrayBuffer(2 ** 31) } catch (e) { return e.name }").value(),
+        "\"RangeError\""
+    );
+}
+
+#[test]
+fn recursion_ends_with_the_stack_limit() {
+    for script in [
+        "function f() { f() } f()",
+        "const o = { get x() { return this.x } }; o.x",
+        "function f() { try { f() } catch { f() } } f()",
+        "const p = new Proxy({}, { get(t, k, r) { return r[k] } }); p.x",
+        "function f() { [1].map(f) } f()",
+        "async function f() { await f() } await f()",
+        "const o = { toString() { return `${o}` } }; `${o}`",
+        "function f() { return JSON.stringify({ toJSON: f }) } f()",
+        "class A { constructor() { new A() } } new A()",
+        "function f() { [3, 1, 2].sort(f) } f()",
+    ] {
+        stopped_by(script, Limit::Stack);
+    }
+}
+
+#[test]
+fn a_long_promise_chain_is_drained() {
+    let told = run(
+        "let p = Promise.resolve(0); for (let i = 0; i < 1e4; i++) p = p.then((n) => n + 1); return await p",
+    );
+    assert_eq!(told.value(), "10000");
+}
+
+#[test]
+fn deep_source_is_a_syntax_error() {
+    for script in [
+        "(".repeat(100_000),
+        "[".repeat(100_000),
+        format!("{}1{}", "(".repeat(703), ")".repeat(703)),
+        format!("{}1", "!".repeat(100_000)),
+        format!("{}1", "a=>".repeat(50_000)),
+        format!("return {}", "`${".repeat(10_000)),
+        "{".repeat(100_000),
+    ] {
+        assert_eq!(run(&script).error().name, "SyntaxError", "{script:.20}");
+    }
+}
+
+#[test]
+fn deep_source_of_other_kinds_ends_somehow() {
+    for script in [
+        format!("return 1{}", "+1".repeat(200_000)),
+        format!("return a{}", ".a".repeat(200_000)),
+        format!("{} 1", "if (1) ".repeat(20_000)),
+        format!("return a{}", "?1:a".repeat(20_000)),
+        format!("return f{}", "()".repeat(100_000)),
+        "a:".repeat(20_000),
+        format!("{};", "else if(1){}".repeat(10_000)),
+        format!("return /{}a{}/", "(".repeat(50_000), ")".repeat(50_000)),
+        format!("let {}a{} = 1", "[".repeat(10_000), "]".repeat(10_000)),
+        format!("return JSON.parse('{}')", "[".repeat(100_000)),
+        "new ".repeat(50_000),
+        "return ".to_owned() + &"x = ".repeat(50_000) + "1",
+        "return ".to_owned() + &"2 ** ".repeat(50_000) + "1",
+    ] {
+        match run(&script).end {
+            End::State(StepState::Failed(_))
+            | End::Stopped(_)
+            | End::State(StepState::Done { .. }) => {}
+            other => panic!("{script:.20}: {other:?}"),
+        }
+        assert_eq!(run("return 1 + 1").value(), "2");
+    }
+}
+
+#[test]
+fn a_chain_that_people_write_still_works() {
+    let sum = format!("return 0{}", " + 1".repeat(1_000));
+    assert_eq!(run(&sum).value(), "1000");
+    let nested = format!("return {}1{}", "[".repeat(100), "]".repeat(100));
+    assert!(run(&nested).value().starts_with("[[["));
+    let ifs = format!(
+        "let x = 1; if (x === 0) {{}} {} return x",
+        "else if (x === 2) { x = 3; }".repeat(200)
+    );
+    assert_eq!(run(&ifs).value(), "1");
+}
+
+#[test]
+fn a_flood_of_output_is_kept_counted_and_stopped() {
+    let mut start = start("for (;;) console.log('x'.repeat(1e4))");
+    start.limits.console_flood_bytes_max = 2_000_000;
+    let told = drive(&start, BOUNDS, echo);
+    assert!(
+        matches!(told.end, End::State(StepState::OutputFlood)),
+        "{:?}",
+        told.end
+    );
+    let kept: usize = told.console.iter().map(String::len).sum();
+    assert!(kept < 300_000, "{kept}");
+    assert_eq!(
+        told.console.last().unwrap(),
+        "[output beyond 262144 bytes is not kept]"
+    );
+
+    start.script = "try { for (;;) console.log('x'.repeat(1e4)) } catch { return 'caught' } finally { return 'finally' }".to_owned();
+    assert!(matches!(
+        drive(&start, BOUNDS, echo).end,
+        End::State(StepState::OutputFlood)
+    ));
+}
+
+#[test]
+fn what_was_printed_before_a_trap_is_delivered() {
+    let told = run(&format!(
+        "console.log('before');\nconst deep = []; let d = deep; for (let i = 0; i < 1e5; i++) {{ d[0] = []; d = d[0] }}\nreturn String(deep.flat(Infinity).length)"
+    ));
+    if let End::Stopped(GuestStop::EngineFault { .. }) = told.end {
+        assert_eq!(told.console, ["before"]);
+    }
+}
+
+#[test]
+fn the_deadline_stops_a_computing_guest() {
+    let mut guest = SANDBOX.guest(BOUNDS, &StopHandle::default());
+    guest.stop_at_ms(host_now_ms() + 100);
+    let begun = Instant::now();
+    let stop = guest.start(&start("for (;;) {}")).unwrap_err();
+    assert_eq!(stop, GuestStop::Limit(Limit::Time));
+    assert!(
+        begun.elapsed() < Duration::from_millis(350),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+fn host_now_ms() -> u64 {
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
+    since.as_millis() as u64
+}
+
+#[test]
+fn a_word_from_outside_stops_a_computing_guest() {
+    let stop = StopHandle::default();
+    let mut guest = SANDBOX.guest(BOUNDS, &stop);
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(50));
+            stop.stop();
+        });
+        let stopped = guest
+            .start(&start("try { for (;;) {} } catch { for (;;) {} }"))
+            .unwrap_err();
+        assert_eq!(stopped, GuestStop::Interrupted);
+    });
+    assert!(
+        begun.elapsed() < Duration::from_millis(300),
+        "{:?}",
+        begun.elapsed()
+    );
+    let mut late = SANDBOX.guest(BOUNDS, &stop);
+    assert_eq!(
+        late.start(&start("return 1")).unwrap_err(),
+        GuestStop::Interrupted
+    );
+}
+
+#[test]
+fn cpu_time_adds_up_over_steps() {
+    let bounds = GuestBounds {
+        cpu_ms_max: 150,
+        ..BOUNDS
+    };
+    let told = drive(
+        &start("for (;;) { for (let i = 0; i < 2e5; i++); await logs.tail({}) }"),
+        bounds,
+        echo,
+    );
+    assert!(
+        matches!(told.end, End::Stopped(GuestStop::Limit(Limit::Cpu))),
+        "{:?}",
+        told.end
+    );
+    assert!(told.calls.len() > 1);
+    assert!(
+        (150_000..400_000).contains(&told.usage.guest_cpu_us),
+        "{:?}",
+        told.usage
+    );
+}
+
+#[test]
+fn a_run_sees_nothing_of_the_one_before() {
+    assert_eq!(
+        run("globalThis.canary = 'secret'; Array.prototype.x = 1; Symbol.for('c'); return 1")
+            .value(),
+        "1"
+    );
+    assert_eq!(
+        run("return [typeof canary, [].x, input]").value(),
+        "[\"undefined\",null,null]"
+    );
+}
+
+#[test]
+fn sleeping_costs_no_time_of_the_host() {
+    let told = run(
+        "for (let i = 0; i < 100; i++) await new Promise((r) => setTimeout(r, 0)); return Date.now()",
+    );
+    assert_eq!(told.value(), (NOW_MS + 100).to_string());
+}

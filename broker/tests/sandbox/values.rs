@@ -1,0 +1,299 @@
+//! What a script returns, reads and prints.
+
+use sandbox_protocol::{Outcome, StepState};
+
+use crate::harness::{BOUNDS, End, NOW_MS, drive, echo, run, run_with, start};
+
+#[track_caller]
+fn gives(script: &str, expected: &str) {
+    assert_eq!(run(script).value(), expected, "{script}");
+}
+
+#[test]
+fn the_conversion_table_holds() {
+    for (value, json) in [
+        ("undefined", ""),
+        ("null", "null"),
+        ("NaN", "null"),
+        ("-Infinity", "null"),
+        ("-0", "0"),
+        ("0.1 + 0.2", "0.30000000000000004"),
+        ("1e21", "1e+21"),
+        ("5n", "5"),
+        ("2n ** 64n", "\"18446744073709551616\""),
+        ("Symbol('x')", ""),
+        ("() => 1", ""),
+        ("[undefined, () => 1, , 1]", "[null,null,null,1]"),
+        ("({ a: undefined, f() {}, b: 1 })", r#"{"b":1}"#),
+        ("new Date(86400000)", "\"1970-01-02T00:00:00.000Z\""),
+        ("new Date(NaN)", "null"),
+        (
+            "new Map([['a', { b: 1 }], ['c', 2]])",
+            r#"{"a":{"b":1},"c":2}"#,
+        ),
+        ("new Map([[1, 2], ['x', 3]])", r#"[[1,2],["x",3]]"#),
+        ("new Set(['a', 1])", r#"["a",1]"#),
+        ("new Float64Array([1.5, NaN])", "[1.5,null]"),
+        ("/a+/gi", "\"/a+/gi\""),
+        ("Object('boxed')", "\"boxed\""),
+        (
+            "new TypeError('t')",
+            r#"{"name":"TypeError","message":"t"}"#,
+        ),
+        ("new Proxy([1, 2], {})", "[1,2]"),
+        ("new Proxy({ a: 1 }, {})", r#"{"a":1}"#),
+        (
+            "Object.create({ inherited: 1 }, { own: { value: 1, enumerable: true }, hidden: { value: 2 } })",
+            r#"{"own":1}"#,
+        ),
+        (
+            "'\\ud800 é \\u0001 \\\" \\\\ \\n'",
+            "\"\u{fffd} é \\u0001 \\\" \\\\ \\n\"",
+        ),
+    ] {
+        gives(&format!("return {value}"), json);
+    }
+}
+
+#[test]
+fn cycles_and_promises_are_refused_by_path() {
+    let told = run("const a = { list: [{}] }; a.list[0].back = a; return a");
+    assert_eq!(told.error().message, "`value.list[0].back` contains itself");
+    let told = run("return { x: [logs.tail({})] }");
+    assert!(
+        told.error().message.contains("`value.x[0]` is a promise"),
+        "{}",
+        told.error().message
+    );
+}
+
+#[test]
+fn the_same_object_twice_is_no_cycle() {
+    gives(
+        "const o = { a: 1 }; return [o, o, { o }]",
+        r#"[{"a":1},{"a":1},{"o":{"a":1}}]"#,
+    );
+}
+
+#[test]
+fn a_value_that_throws_while_it_is_read_is_a_failure() {
+    assert_eq!(
+        run("return { get a() { throw new RangeError('mine') } }")
+            .error()
+            .message,
+        "mine"
+    );
+    assert_eq!(
+        run("return { toJSON() { throw new Error('mine') } }")
+            .error()
+            .message,
+        "mine"
+    );
+}
+
+#[test]
+fn a_value_beyond_the_limit_ends_the_run() {
+    let told = run("return 'x'.repeat(2e6)");
+    assert!(
+        matches!(told.end, End::State(StepState::ValueTooLarge)),
+        "{:?}",
+        told.end
+    );
+    let told = run("let deep = 1; for (let i = 0; i < 5000; i++) deep = [deep]; return deep");
+    assert!(
+        told.error().message.contains("nested more than 256"),
+        "{}",
+        told.error().message
+    );
+}
+
+#[test]
+fn results_arrive_as_they_were_sent() {
+    let json = r#"{"a":[1,-2.5,1e3,true,null,"é\n\"\u00e9\ud83d\ude00"],"__proto__":{"x":1},"0":"index","":"empty","big":12345678901234567890}"#;
+    let told = run_with(
+        "const r = await logs.search({}); return [JSON.stringify(r), Object.getPrototypeOf(r) === Object.prototype, Array.isArray(r.a)]",
+        |_| Some(Outcome::Value(json.as_bytes().to_vec())),
+    );
+    assert_eq!(
+        told.value(),
+        r#"["{\"0\":\"index\",\"a\":[1,-2.5,1000,true,null,\"é\\n\\\"é😀\"],\"__proto__\":{\"x\":1},\"\":\"empty\",\"big\":12345678901234567000}",true,true]"#
+    );
+}
+
+#[test]
+fn json_parse_is_the_language_s_own_in_effect() {
+    for (text, json) in [
+        ("[1,2,{\"a\":\"b\"}]", "[1,2,{\"a\":\"b\"}]"),
+        (" 1 ", "1"),
+        ("-0", "0"),
+        ("\"\\ud83d\\ude00\"", "\"😀\""),
+        ("{\"a\":1,\"a\":2}", "{\"a\":2}"),
+    ] {
+        gives(&format!("return JSON.parse({text:?})"), json);
+    }
+    for text in [
+        "", "{", "[1,]", "01", "'a'", "{a:1}", "nul", "1 2", "\"\n\"", "[1}", "+1", ".5", "1.",
+        "\"\\x\"",
+    ] {
+        let told = run(&format!(
+            "try {{ JSON.parse({text:?}); return 'parsed' }} catch (e) {{ return e.name }}"
+        ));
+        assert_eq!(told.value(), "\"SyntaxError\"", "{text}");
+    }
+    gives(
+        "return JSON.parse('{\"a\":[1,2]}', (k, v) => typeof v === 'number' ? v * 2 : v)",
+        r#"{"a":[2,4]}"#,
+    );
+}
+
+#[test]
+fn the_console_prints_for_people() {
+    let told = run(
+        "console.log('a', 1, { b: [1, 'x'], c: null }, [undefined, true]);
+         console.warn(new Map([['k', 1]]), new Set([1]), -0, 10n, Symbol('s'), () => 1);
+         console.error(new Error('boom').message, new Date(0));
+         console.log('%s has %d%%', 'disk', 97, 'extra');
+         console.log({ get x() { logs.tail({}); return 1 } });
+         const o = {}; o.o = o; console.log(o);
+         console.assert(false, 'checked'); console.count(); console.count();
+         console.table([{ a: 1, b: 'x' }, { a: 22 }])",
+    );
+    assert!(told.calls.is_empty());
+    assert_eq!(
+        told.console,
+        [
+            "a 1 { b: [ 1, 'x' ], c: null } [ undefined, true ]",
+            "Map(1) { 'k' => 1 } Set(1) { 1 } -0 10n Symbol(s) [Function]",
+            "boom 1970-01-01T00:00:00.000Z",
+            "disk has 97% extra",
+            "{ x: [Getter] }",
+            "{ o: [Circular] }",
+            "Assertion failed checked",
+            "default: 1",
+            "default: 2",
+            "(index) | a  | b\n--------|----|----\n0       | 1  | 'x'\n1       | 22 |",
+        ]
+    );
+}
+
+#[test]
+fn a_broken_console_harms_nobody() {
+    gives("console.log = null; console = {}; return 1", "1");
+}
+
+#[test]
+fn time_stands_still_between_steps() {
+    let told = run(
+        "const a = Date.now(); for (let i = 0; i < 1e4; i++); const b = Date.now();
+         await new Promise((r) => setTimeout(r, 250)); return [a, b - a, Date.now() - a, new Date().getTimezoneOffset()]",
+    );
+    assert_eq!(told.value(), format!("[{NOW_MS},0,250,0]"));
+    assert_eq!(told.elapsed_ms, 250);
+}
+
+#[test]
+fn timers_fire_in_order_and_can_be_cleared() {
+    gives(
+        "const seen = []; const later = (ms, x) => setTimeout((y) => seen.push(y), ms, x);
+         later(20, 'c'); later(10, 'b'); later(0, 'a'); const gone = later(15, 'gone'); clearTimeout(gone);
+         let n = 0; const every = setInterval(() => { if (++n === 3) clearInterval(every) }, 5);
+         await new Promise((r) => setTimeout(r, 50)); return [seen, n]",
+        r#"[["a","b","c"],3]"#,
+    );
+}
+
+#[test]
+fn an_error_in_a_timer_fails_the_run() {
+    let told = run(
+        "setTimeout(() => { throw new Error('late') }, 5);\nawait new Promise((r) => setTimeout(r, 50))",
+    );
+    assert_eq!(
+        (told.error().message.as_str(), told.error().line),
+        ("late", 1)
+    );
+}
+
+#[test]
+fn chance_comes_from_the_seed_alone() {
+    let random = |seed| {
+        let mut start = start("return [Math.random(), Math.random(), crypto.randomUUID()]");
+        start.seed = seed;
+        drive(&start, BOUNDS, echo).value()
+    };
+    assert_eq!(random(1), random(1));
+    assert_ne!(random(1), random(2));
+}
+
+#[test]
+fn the_surface_is_there() {
+    for (script, expected) in [
+        (
+            "return structuredClone({ a: [new Date(0), new Map([[1, { b: 2 }]])] }).a[1].get(1)",
+            r#"{"b":2}"#,
+        ),
+        (
+            "const o = {}; o.o = o; const c = structuredClone(o); return [c !== o, c.o === c]",
+            "[true,true]",
+        ),
+        (
+            "try { structuredClone(() => 1) } catch (e) { return e.name }",
+            "\"DataCloneError\"",
+        ),
+        (
+            "return new TextDecoder().decode(new TextEncoder().encode('aé😀'))",
+            "\"aé😀\"",
+        ),
+        ("return [...new TextEncoder().encode('é')]", "[195,169]"),
+        (
+            "return [btoa('hello'), atob('aGVsbG8=')]",
+            r#"["aGVsbG8=","hello"]"#,
+        ),
+        (
+            "const u = new URL('../b?x=1&y=a%20b#f', 'https://u:p@example.org:8080/a/c'); return [u.href, u.host, u.pathname, u.searchParams.get('y'), u.origin]",
+            r#"["https://u:p@example.org:8080/b?x=1&y=a%20b#f","example.org:8080","/b","a b","https://example.org:8080"]"#,
+        ),
+        (
+            "const u = new URL('https://a.example/'); u.searchParams.append('q', 'ä &'); u.pathname = '/p'; return String(u)",
+            "\"https://a.example/p?q=%C3%A4+%26\"",
+        ),
+        (
+            "return [URL.canParse('x'), new URLSearchParams({ a: 1, b: 'c d' }).toString(), [...new URLSearchParams('a=1&a=2')].length]",
+            r#"[false,"a=1&b=c+d",2]"#,
+        ),
+        (
+            "try { new URL('nope') } catch (e) { return e.name }",
+            "\"TypeError\"",
+        ),
+        (
+            "return /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(crypto.randomUUID())",
+            "true",
+        ),
+        (
+            "return crypto.getRandomValues(new Uint8Array(4)).length",
+            "4",
+        ),
+        ("return performance.now()", "0"),
+        (
+            "return await new Promise((r) => queueMicrotask(() => r(1)))",
+            "1",
+        ),
+        (
+            "return await Array.fromAsync([1, Promise.resolve(2)])",
+            "[1,2]",
+        ),
+        (
+            "return [Date.parse('May 17, 2024'), Date.parse('2024/05/17'), Date.parse('2024-05-17 10:00')]",
+            "[1715904000000,1715904000000,1715940000000]",
+        ),
+        (
+            "return Object.keys(Object.groupBy([1, 2, 3], (n) => (n % 2 ? 'odd' : 'even')))",
+            r#"["odd","even"]"#,
+        ),
+        (
+            "return [0.1, 1e21, 123456789012].map(String)",
+            r#"["0.1","1e+21","123456789012"]"#,
+        ),
+    ] {
+        gives(script, expected);
+    }
+}
