@@ -41,11 +41,21 @@ pub(crate) fn reply(answer: Result<Answer, LinkError>, result_bytes_max: usize) 
         Ok(Answer::Result(result)) => result_reply(result.get()),
         Ok(Answer::Error(error)) => Reply::Refused {
             code: error.code,
-            message: error.message,
+            message: cut(error.message),
         },
         Ok(Answer::Unreadable(why)) => unreadable(&why),
         Err(error) => failure(error),
     }
+}
+
+/// An error says what is wrong; it is no place for a result.
+fn cut(mut message: String) -> String {
+    const MESSAGE_CHARS_MAX: usize = 4_000;
+    if let Some((end, _)) = message.char_indices().nth(MESSAGE_CHARS_MAX) {
+        message.truncate(end);
+        message.push('…');
+    }
+    message
 }
 
 fn failure(error: LinkError) -> Reply {
