@@ -12,6 +12,9 @@ pub(crate) fn run() -> Result<()> {
         .current_dir(paths::root())
         .status()
         .context("bash could not be started")?;
-    ensure!(status.success(), "the check failed; its last lines say where");
+    ensure!(
+        status.success(),
+        "the check failed; its last lines say where"
+    );
     Ok(())
 }
