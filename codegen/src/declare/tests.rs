@@ -1,3 +1,5 @@
+//! Shapes and texts of single schemas, in code; whole descriptions are goldens.
+
 use super::*;
 use serde_json::{Value, json};
 

@@ -1,3 +1,5 @@
+//! Findings on single values, and schemas that are refused.
+
 use super::*;
 use serde_json::json;
 
