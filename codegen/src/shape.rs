@@ -96,7 +96,8 @@ pub enum Rest {
     #[default]
     Unsaid,
     Forbidden,
-    /// Keys of certain forms, with what their values are; no pattern means any other key.
+    /// Keys of certain forms, with what their values are. A rule without a pattern is about all
+    /// other keys; when there is none, they are not spoken of.
     Allowed(Vec<RestRule>),
 }
 

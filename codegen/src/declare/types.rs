@@ -183,16 +183,19 @@ impl TypeWriter {
 
     /// What may stand beside the named properties, each with the note that makes it exact.
     fn index_signatures(&mut self, object: &Object, names: &[String]) -> Vec<(String, String)> {
-        let rules = match &object.rest {
-            Rest::Unsaid if object.properties.is_empty() => {
-                return vec![("[k: string]: any".to_owned(), String::new())];
-            }
-            Rest::Forbidden if object.properties.is_empty() => {
-                return vec![("[k: string]: never".to_owned(), String::new())];
-            }
-            Rest::Unsaid | Rest::Forbidden => return Vec::new(),
-            Rest::Allowed(rules) => rules,
-        };
+        let rules = spoken_rules(object);
+        if rules.is_empty() {
+            let value = if object.rest == Rest::Unsaid {
+                "any"
+            } else {
+                "never"
+            };
+            let lone = object
+                .properties
+                .is_empty()
+                .then(|| format!("[k: string]: {value}"));
+            return lone.map(|it| (it, String::new())).into_iter().collect();
+        }
         let keys: Option<Vec<String>> = rules.iter().map(|rule| key_type(rule, object)).collect();
         let only_string = rules.len() == 1 && object.properties.is_empty();
         let all_templates = keys
@@ -282,15 +285,22 @@ impl TypeWriter {
 
 /// Whether the index signature says less than the rules do.
 pub(crate) fn needs_rest_note(object: &Object) -> bool {
+    let rules = spoken_rules(object);
+    rules.iter().any(|rule| {
+        let is_beside =
+            !object.properties.is_empty() && rule.pattern.is_none() && rule.shape.kind != Kind::Any;
+        key_type(rule, object).is_none() || is_beside || rules.len() > 1
+    })
+}
+
+/// The rules about other keys, without the one that only forbids what is left.
+fn spoken_rules(object: &Object) -> Vec<&RestRule> {
     match &object.rest {
-        Rest::Allowed(rules) => rules.iter().any(|rule| {
-            let inexpressible = key_type(rule, object).is_none();
-            let beside = !object.properties.is_empty()
-                && rule.pattern.is_none()
-                && rule.shape.kind != Kind::Any;
-            inexpressible || beside || rules.len() > 1
-        }),
-        _ => false,
+        Rest::Allowed(rules) => rules
+            .iter()
+            .filter(|it| it.shape.kind != Kind::Never)
+            .collect(),
+        Rest::Unsaid | Rest::Forbidden => Vec::new(),
     }
 }
 

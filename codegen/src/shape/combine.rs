@@ -132,18 +132,17 @@ fn distributed(members: Vec<Shape>, kind: Kind) -> Kind {
 }
 
 fn merged(x: Object, y: Object) -> Kind {
-    let (x_keys, y_keys) = (closed_keys(&x), closed_keys(&y));
-    let mut properties: Vec<Property> = Vec::new();
-    for property in x.properties.into_iter().chain(y.properties) {
-        match properties.iter_mut().find(|it| it.name == property.name) {
-            Some(known) => {
-                known.required |= property.required;
-                let own = std::mem::replace(&mut known.shape, Shape::any());
-                known.shape = both(own, property.shape);
-            }
-            None => properties.push(property),
-        }
+    if has_patterns(&x) || has_patterns(&y) {
+        return Kind::Intersection(vec![Shape::of(Kind::Object(x)), Shape::of(Kind::Object(y))]);
     }
+    let (x_keys, y_keys) = (closed_keys(&x), closed_keys(&y));
+    let from_x = x.properties.iter().map(|it| under_rest(it, &y));
+    let only_y = y
+        .properties
+        .iter()
+        .filter(|it| !x.properties.iter().any(|own| own.name == it.name));
+    let from_y = only_y.map(|it| under_rest(it, &x));
+    let mut properties: Vec<Property> = from_x.chain(from_y).collect();
     let is_allowed = |name: &String| {
         [&x_keys, &y_keys]
             .iter()
@@ -160,6 +159,28 @@ fn merged(x: Object, y: Object) -> Kind {
         properties,
         rest: stricter(x.rest, y.rest),
     })
+}
+
+/// A property together with what another object says about its key.
+fn under_rest(property: &Property, other: &Object) -> Property {
+    if let Some(same) = other.properties.iter().find(|it| it.name == property.name) {
+        return Property {
+            name: property.name.clone(),
+            required: property.required || same.required,
+            shape: both(property.shape.clone(), same.shape.clone()),
+        };
+    }
+    let mut property = property.clone();
+    if let Rest::Allowed(rules) = &other.rest {
+        for rule in rules {
+            property.shape = both(property.shape, rule.shape.clone());
+        }
+    }
+    property
+}
+
+fn has_patterns(object: &Object) -> bool {
+    matches!(&object.rest, Rest::Allowed(rules) if rules.iter().any(|it| it.pattern.is_some()))
 }
 
 /// The only keys that an object may have, when it says so.

@@ -343,23 +343,21 @@ impl<'a> Lowering<'a> {
         }
         let other = others.map(|node| self.inside("[]", |it| it.lower(node, None, true)));
         match other {
-            Some(shape) if shape.kind == Kind::Never => {}
+            Some(shape) if shape.kind == Kind::Never && rules.is_empty() => return Rest::Forbidden,
             Some(shape) => rules.push(RestRule {
                 pattern: None,
                 shape,
             }),
-            None if !names_some && rules.is_empty() => rules.push(RestRule {
-                pattern: None,
-                shape: Shape::any(),
-            }),
+            None if !names_some && rules.is_empty() => {
+                rules.push(RestRule {
+                    pattern: None,
+                    shape: Shape::any(),
+                });
+            }
             None if rules.is_empty() => return Rest::Unsaid,
             None => {}
         }
-        if rules.is_empty() {
-            Rest::Forbidden
-        } else {
-            Rest::Allowed(rules)
-        }
+        Rest::Allowed(rules)
     }
 
     /// `propertyNames` with a list of names turns a map into optional properties; otherwise it is a rule.

@@ -1,0 +1,222 @@
+//! A shape admits a value exactly when the schema accepts it, wherever a shape can
+//! say it. The exceptions are named here: `oneOf` may match twice, `uniqueItems`,
+//! patterns and formats are facts, a pattern over keys leaves the named ones alone,
+//! and what is degraded is checked, not shown.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot build its input has failed"
+)]
+
+use codegen::description::Description;
+use codegen::shape::{Bound, Degraded, Facts, Kind, Object, Range, Rest, Shape, ToolShape, Tuple};
+use codegen::validate::Validator;
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+/// Whether a value is of a shape, its countable facts included.
+fn admits(shape: &Shape, tool: &ToolShape, value: &Value) -> bool {
+    let of_kind = match &shape.kind {
+        Kind::Any => true,
+        Kind::Never => false,
+        Kind::Null => value.is_null(),
+        Kind::Boolean => value.is_boolean(),
+        Kind::String => value.is_string(),
+        Kind::Number { integer: false } => value.is_number(),
+        Kind::Number { integer: true } => value.as_f64().is_some_and(|it| it.fract() == 0.0),
+        Kind::Literal(only) => only == value,
+        Kind::Array(item) => value
+            .as_array()
+            .is_some_and(|it| it.iter().all(|it| admits(item, tool, it))),
+        Kind::Tuple(tuple) => value
+            .as_array()
+            .is_some_and(|it| admits_items(tuple, tool, it)),
+        Kind::Object(object) => value
+            .as_object()
+            .is_some_and(|it| admits_members(object, tool, it)),
+        Kind::Union(members) => members.iter().any(|it| admits(it, tool, value)),
+        Kind::Intersection(parts) => parts.iter().all(|it| admits(it, tool, value)),
+        Kind::Named(index) => tool
+            .named
+            .get(*index)
+            .is_some_and(|it| admits(&it.shape, tool, value)),
+    };
+    of_kind && holds(&shape.facts, value)
+}
+
+fn admits_items(tuple: &Tuple, tool: &ToolShape, items: &[Value]) -> bool {
+    let placed = tuple
+        .items
+        .iter()
+        .zip(items)
+        .all(|(shape, item)| admits(shape, tool, item));
+    let mut more = items.iter().skip(tuple.items.len());
+    let rest = match &tuple.rest {
+        Some(rest) => more.all(|it| admits(rest, tool, it)),
+        None => more.next().is_none(),
+    };
+    placed && rest && items.len() >= tuple.required
+}
+
+fn admits_members(object: &Object, tool: &ToolShape, members: &Map<String, Value>) -> bool {
+    let named = object
+        .properties
+        .iter()
+        .all(|it| match members.get(&it.name) {
+            Some(member) => admits(&it.shape, tool, member),
+            None => !it.required,
+        });
+    let is_named = |key: &str| object.properties.iter().any(|it| it.name == key);
+    let mut others = members.iter().filter(|(key, _)| !is_named(key));
+    named
+        && others.all(|(key, member)| match &object.rest {
+            Rest::Unsaid => true,
+            Rest::Forbidden => false,
+            Rest::Allowed(rules) => {
+                let prefixed = |pattern: &str| key.starts_with(pattern.trim_start_matches('^'));
+                let (by_pattern, other): (Vec<_>, Vec<_>) =
+                    rules.iter().partition(|it| it.pattern.is_some());
+                let mut matching: Vec<_> = by_pattern
+                    .into_iter()
+                    .filter(|it| it.pattern.as_deref().is_some_and(prefixed))
+                    .collect();
+                if matching.is_empty() {
+                    matching = other;
+                }
+                matching.iter().all(|it| admits(&it.shape, tool, member))
+            }
+        })
+}
+
+fn holds(facts: &Facts, value: &Value) -> bool {
+    let count = |it: usize| u64::try_from(it).unwrap_or(u64::MAX);
+    match value {
+        Value::Number(number) => {
+            let number = number.as_f64().unwrap_or(f64::NAN);
+            let above = facts
+                .minimum
+                .as_ref()
+                .is_none_or(|it| beyond(number, it, 1.0));
+            above
+                && facts
+                    .maximum
+                    .as_ref()
+                    .is_none_or(|it| beyond(number, it, -1.0))
+        }
+        Value::String(text) => within(facts.length, count(text.chars().count())),
+        Value::Array(items) => within(facts.items, count(items.len())),
+        Value::Object(members) => within(facts.properties, count(members.len())),
+        _ => true,
+    }
+}
+
+fn beyond(number: f64, bound: &Bound, direction: f64) -> bool {
+    let distance = (number - bound.limit.as_f64().unwrap_or(f64::NAN)) * direction;
+    distance > 0.0 || (!bound.exclusive && distance == 0.0)
+}
+
+fn within(range: Range, count: u64) -> bool {
+    range.min.is_none_or(|it| it <= count) && range.max.is_none_or(|it| count <= it)
+}
+
+/// The shape says it; only its text as a type cannot.
+fn only_in_text(degraded: &Degraded) -> bool {
+    degraded.reason.starts_with("limits its other keys")
+}
+
+fn name() -> impl Strategy<Value = String> {
+    proptest::sample::select(vec!["a", "b", "x-c"]).prop_map(str::to_owned)
+}
+
+fn scalar_schema() -> impl Strategy<Value = Value> {
+    proptest::sample::select(vec![
+        json!({"type": "string"}),
+        json!({"type": "string", "minLength": 1}),
+        json!({"type": "integer"}),
+        json!({"type": "integer", "minimum": 1, "exclusiveMaximum": 3}),
+        json!({"type": "number"}),
+        json!({"type": "boolean"}),
+        json!({"type": "null"}),
+        json!({"type": ["string", "null"]}),
+        json!({"type": "string", "nullable": true}),
+        json!({"const": 1}),
+        json!({"enum": ["s", 1, null]}),
+        json!({"type": "string", "enum": ["s", 1]}),
+        json!(true),
+        json!({"$ref": "#/$defs/d"}),
+    ])
+}
+
+fn schema() -> impl Strategy<Value = Value> {
+    scalar_schema().prop_recursive(3, 24, 4, |inner| {
+        let properties = proptest::collection::btree_map(name(), inner.clone(), 0..3);
+        let required = proptest::sample::subsequence(vec!["a", "b"], 0..=2);
+        let rest = proptest::option::of(prop_oneof![any::<bool>().prop_map(Value::from), inner.clone()]);
+        let object = (properties, required, rest, proptest::option::of(inner.clone())).prop_map(
+            |(properties, required, rest, pattern)| {
+                let mut schema = json!({"type": "object", "properties": properties, "required": required});
+                let fields = schema.as_object_mut().unwrap();
+                if let Some(rest) = rest {
+                    fields.insert("additionalProperties".to_owned(), rest);
+                }
+                if let Some(pattern) = pattern {
+                    let named = fields.get("properties").and_then(Value::as_object).unwrap();
+                    if !named.contains_key("x-c") {
+                        fields.insert("patternProperties".to_owned(), json!({"^x-": pattern}));
+                    }
+                }
+                schema
+            },
+        ).boxed();
+        let array = (inner.clone(), 0..2).prop_map(|(items, min)| json!({"type": "array", "items": items, "minItems": min}));
+        let tuple = (inner.clone(), inner.clone(), any::<bool>(), 0..3).prop_map(|(first, second, more, min)| {
+            json!({"type": "array", "prefixItems": [first, second], "items": more, "minItems": min})
+        });
+        let any_of = proptest::collection::vec(inner.clone(), 1..4).prop_map(|it| json!({"anyOf": it})).boxed();
+        let all_of = (object.clone(), object.clone()).prop_map(|(a, b)| json!({"allOf": [a, b]}));
+        let both = (object.clone(), any_of.clone()).prop_map(|(mut object, any_of)| {
+            let fields = object.as_object_mut().unwrap();
+            fields.extend(any_of.as_object().unwrap().clone());
+            object
+        });
+        prop_oneof![4 => object, 2 => array, 1 => tuple, 2 => any_of, 1 => all_of, 1 => both]
+    })
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let scalar = proptest::sample::select(vec![
+        json!("s"),
+        json!(""),
+        json!(1),
+        json!(2),
+        json!(3),
+        json!(1.5),
+        json!(true),
+        json!(null),
+    ]);
+    scalar.prop_recursive(3, 16, 3, |inner| {
+        prop_oneof![
+            1 => proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            3 => proptest::collection::btree_map(name(), inner, 0..4).prop_map(|it| json!(it)),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_shape_admits_what_the_schema_accepts_and_nothing_else(
+        inner in schema(), def in schema(), value in value(),
+    ) {
+        let input = json!({
+            "type": "object", "properties": {"v": inner}, "required": ["v"], "additionalProperties": false,
+            "$defs": {"d": {"type": "object", "properties": {"a": def, "b": {"type": "boolean"}}}},
+        });
+        let tool = json!({"name": "t", "inputSchema": input});
+        let shape = ToolShape::of(&Description::parse("s", &tool).unwrap());
+        if let (Ok(validator), true) = (Validator::compile(&input), shape.degraded.iter().all(only_in_text)) {
+            let args = json!({"v": value});
+            prop_assert_eq!(admits(&shape.input, &shape, &args), validator.accepts(&args), "{:#?}", shape);
+        }
+    }
+}
