@@ -62,7 +62,30 @@ fn build() -> Result<(), String> {
     let lock = fs::File::create(target_dir.join("image.lock")).map_err(|why| why.to_string())?;
     lock.lock().map_err(|why| why.to_string())?;
 
-    let mut guest = nested_cargo(&workspace, &target_dir)?;
+    // The same sources and compiler make the same image, wherever they lie.
+    let host = variable("TARGET")?;
+    let images = target_dir.join("images").join(&host);
+    let stamp = stamp(&here)?;
+    if !is_pressed(&images, &stamp) {
+        build_image(&workspace, &target_dir, &host, &images)?;
+        fs::write(images.join("stamp"), stamp).map_err(|why| why.to_string())?;
+    }
+    for file in ["boa.cwasm", "boa.sha256"] {
+        fs::copy(images.join(file), out.join(file)).map_err(|why| format!("{file}: {why}"))?;
+    }
+    let digest = fs::read_to_string(out.join("boa.sha256")).map_err(|why| why.to_string())?;
+    println!("cargo::rustc-env=GUEST_BOA_SHA256={digest}");
+    Ok(())
+}
+
+fn build_image(
+    workspace: &Path,
+    target_dir: &Path,
+    host: &str,
+    images: &Path,
+) -> Result<(), String> {
+    let _ = fs::remove_file(images.join("stamp"));
+    let mut guest = nested_cargo(workspace, target_dir)?;
     guest.args(["rustc", "--locked", "--package", "guest-boa", "--lib"]);
     guest.args([
         "--crate-type",
@@ -81,7 +104,7 @@ fn build() -> Result<(), String> {
         "link-arg=--stack-first",
     ]);
     run(guest, "building the guest")?;
-    let mut factory = nested_cargo(&workspace, &target_dir)?;
+    let mut factory = nested_cargo(workspace, target_dir)?;
     factory.args([
         "build",
         "--locked",
@@ -95,37 +118,50 @@ fn build() -> Result<(), String> {
     let factory = target_dir
         .join("release")
         .join(format!("guest-factory{}", env::consts::EXE_SUFFIX));
-    let host = variable("TARGET")?;
-    let images = target_dir.join("images").join(&host);
-    press(&factory, &wasm, &host, &images)?;
-    for file in ["boa.cwasm", "boa.sha256"] {
-        fs::copy(images.join(file), out.join(file)).map_err(|why| format!("{file}: {why}"))?;
-    }
-    let digest = fs::read_to_string(out.join("boa.sha256")).map_err(|why| why.to_string())?;
-    println!("cargo::rustc-env=GUEST_BOA_SHA256={digest}");
-    Ok(())
+    fs::create_dir_all(images).map_err(|why| why.to_string())?;
+    let mut press = Command::new(factory);
+    press.arg(wasm).arg(host).arg(images).arg("boa");
+    run(press, "pressing the guest into an image")
 }
 
-/// Presses again only when the guest or the factory is another.
-fn press(factory: &Path, wasm: &Path, host: &str, images: &Path) -> Result<(), String> {
+fn is_pressed(images: &Path, stamp: &str) -> bool {
+    let exists = |file: &str| images.join(file).exists();
+    exists("boa.cwasm")
+        && exists("boa.sha256")
+        && fs::read_to_string(images.join("stamp")).is_ok_and(|old| old == stamp)
+}
+
+/// One number over everything that the image depends on, the compiler included.
+fn stamp(here: &Path) -> Result<String, String> {
     let mut hasher = DefaultHasher::new();
-    for file in [factory, wasm] {
-        fs::read(file)
-            .map_err(|why| format!("{}: {why}", file.display()))?
-            .hash(&mut hasher);
+    let compiler = Command::new(variable("RUSTC")?)
+        .arg("-vV")
+        .output()
+        .map_err(|why| format!("rustc: {why}"))?;
+    compiler.stdout.hash(&mut hasher);
+    for source in SOURCES {
+        source.hash(&mut hasher);
+        hash_file_or_folder(&here.join(source), &mut hasher)?;
     }
-    let stamp = format!("{:016x}", hasher.finish());
-    let stamp_path = images.join("stamp");
-    let pressed = images.join("boa.cwasm").exists() && images.join("boa.sha256").exists();
-    if pressed && fs::read_to_string(&stamp_path).is_ok_and(|old| old == stamp) {
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+fn hash_file_or_folder(path: &Path, hasher: &mut DefaultHasher) -> Result<(), String> {
+    let why = |why: io::Error| format!("{}: {why}", path.display());
+    path.file_name().hash(hasher);
+    if !path.is_dir() {
+        fs::read(path).map_err(why)?.hash(hasher);
         return Ok(());
     }
-    fs::create_dir_all(images).map_err(|why| why.to_string())?;
-    let _ = fs::remove_file(&stamp_path);
-    let mut command = Command::new(factory);
-    command.arg(wasm).arg(host).arg(images).arg("boa");
-    run(command, "pressing the guest into an image")?;
-    fs::write(&stamp_path, stamp).map_err(|why| why.to_string())
+    let mut entries = fs::read_dir(path)
+        .map_err(why)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<io::Result<Vec<_>>>()
+        .map_err(why)?;
+    entries.sort();
+    entries
+        .iter()
+        .try_for_each(|entry| hash_file_or_folder(entry, hasher))
 }
 
 fn variable(name: &str) -> Result<String, String> {
