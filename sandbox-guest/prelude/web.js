@@ -1,12 +1,12 @@
 // What scripts expect beyond ECMAScript. Everything used later is taken now,
 // so that what a script does to the built-ins does not reach in here.
 (function (native) {
+  const { TypeError, RangeError, Error, Date, Map, Set, RegExp, ArrayBuffer, Array, Promise } = globalThis;
   const { defineProperty, getPrototypeOf, keys, getOwnPropertyNames } = Object;
   const ObjectPrototype = Object.prototype;
   const uncurry = (method) => Function.prototype.call.bind(method);
   const { apply } = Reflect;
   const isArray = Array.isArray;
-  const { TypeError, RangeError, Error, Date, Map, Set, RegExp, ArrayBuffer, Array, Promise } = globalThis;
 
   const global = (name, value) =>
     defineProperty(globalThis, name, { value, writable: true, enumerable: false, configurable: true });

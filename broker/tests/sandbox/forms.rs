@@ -75,7 +75,7 @@ fn a_syntax_error_has_its_place() {
     for (script, line, column) in [
         ("const a = 1;\nconst b = ;\n", 2, 11),
         ("let x = 1;\nlet x = 2;", 2, 5),
-        ("return 'unclosed", 1, 8),
+        ("return 'unclosed", 1, 17),
         ("const r: number = 3", 1, 8),
         ("with (a) {}", 1, 1),
         ("export default ;", 1, 16),

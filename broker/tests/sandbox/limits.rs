@@ -39,7 +39,7 @@ fn endless_loops_end_with_the_cpu_limit() {
         "(function l() { Promise.resolve().then(l) })(); await new Promise(() => {})",
         "function f() { for (let i = 0; i < 1e5; i++); } for (;;) f()",
         "/^(a+)+$/.test('a'.repeat(40) + '!')",
-        "Array.from({ length: 2 ** 53 - 1 }, () => {})",
+        "Array.from({ length: 2 ** 31 }, () => {})",
         "const t = { then(r) { r(t) } }; await t",
         "return { toJSON() { for (;;) {} } }",
     ] {

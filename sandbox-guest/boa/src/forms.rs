@@ -30,7 +30,9 @@ use crate::run::Run;
 /// if nothing at their beginning says so.
 const EXPRESSION_BYTES_MAX: usize = 4_096;
 
-const BODY: (&str, &str) = ("(async function () {\n", "\n})");
+/// The block inside makes a name that is declared twice the error that it is
+/// everywhere else; the engine overlooks it directly in a function's body.
+const BODY: (&str, &str) = ("(async function () {{\n", "\n}})");
 const EXPRESSION: (&str, &str) =
     ("(async function () { const airlock_value =\n", "\n; return airlock_value })");
 const FUNCTION: (&str, &str) =
@@ -67,12 +69,11 @@ pub(crate) fn start(script: &str, run: &Run, context: &mut Context) -> Result<Js
     };
     run.lines_before.set(1);
     // A bracket that closes more than the script opened could end the wrapper.
-    let parsed = if nesting.unbalanced {
-        Err(JsNativeError::syntax().with_message("unbalanced brackets").into())
-    } else {
-        parse(wrapper, script, run, context)
-    };
-    match parsed {
+    if let Some((line, column)) = nesting.unbalanced_at {
+        let message = "a bracket closes here that was never opened".to_owned();
+        return Err(syntax_error(message, line, column, run));
+    }
+    match parse(wrapper, script, run, context) {
         Ok(script) => {
             let function = script.evaluate(context)?;
             let function = function.as_callable().ok_or_else(|| {
@@ -201,11 +202,41 @@ fn explain(script: &str, error: &JsError, run: &Run, context: &mut Context) -> U
     let mut interner = Interner::default();
     match parse_body(script, &mut interner) {
         Err(error) => {
-            let (message, line, column) = parse_error(&error);
+            let (message, line, column) = parse_error(&error, script);
             syntax_error(message, line, column, run)
         }
-        Ok(_) => syntax_error(engine_message(error, context), 0, 0, run),
+        Ok(body) => match declared_twice(&body, &interner) {
+            Some(name) => {
+                let (line, column) = second_declaration(script, &name).unwrap_or((0, 0));
+                syntax_error(format!("`{name}` is declared twice"), line, column, run)
+            }
+            None => syntax_error(engine_message(error, context), 0, 0, run),
+        },
     }
+}
+
+fn declared_twice(body: &boa_ast::function::FunctionBody, interner: &Interner) -> Option<String> {
+    let names = boa_ast::operations::lexically_declared_names(body);
+    let mut seen = rustc_hash::FxHashSet::default();
+    let twice = names.into_iter().find(|name| !seen.insert(*name))?;
+    Some(interner.resolve_expect(twice).to_string())
+}
+
+/// Where the text declares `name` for the second time.
+fn second_declaration(script: &str, name: &str) -> Option<(u32, u32)> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    let (at, _) = script
+        .match_indices(name)
+        .filter(|(at, _)| {
+            let before = script.get(..*at).unwrap_or_default();
+            let after = script.get(at + name.len()..).unwrap_or_default();
+            let keyword = before.trim_end().rsplit(|c| !is_word(c)).next();
+            !before.ends_with(is_word)
+                && !after.starts_with(is_word)
+                && matches!(keyword, Some("let" | "const" | "class" | "function"))
+        })
+        .nth(1)?;
+    Some(end_of_prefix(script.get(..at)?))
 }
 
 fn explain_module(script: &str, error: &JsError, run: &Run, context: &mut Context) -> Unstartable {
@@ -213,7 +244,7 @@ fn explain_module(script: &str, error: &JsError, run: &Run, context: &mut Contex
     let mut parser = Parser::new(ParserSource::from_bytes(script));
     match parser.parse_module(&boa_ast::scope::Scope::new_global(), &mut interner) {
         Err(error) => {
-            let (message, line, column) = parse_error(&error);
+            let (message, line, column) = parse_error(&error, script);
             syntax_error(message, line, column, run)
         }
         Ok(_) => syntax_error(engine_message(error, context), 0, 0, run),
@@ -227,7 +258,9 @@ fn engine_message(error: &JsError, context: &mut Context) -> String {
         .unwrap_or_else(|_| "the script cannot be parsed".to_owned())
 }
 
-fn parse_error(error: &ParseError) -> (String, u32, u32) {
+/// The sentence and the place of a parser's error.
+fn parse_error(error: &ParseError, script: &str) -> (String, u32, u32) {
+    let end = end_of(script);
     match error {
         ParseError::Expected { expected, found, span, context } => {
             let expected: Vec<_> = expected.iter().map(|token| format!("`{token}`")).collect();
@@ -258,9 +291,21 @@ fn parse_error(error: &ParseError) -> (String, u32, u32) {
         ParseError::Lex { err: boa_parser::lexer::Error::Syntax(message, position) } => {
             (message.to_string(), position.line_number(), position.column_number())
         }
-        ParseError::AbruptEnd => ("the script ends in the middle of something".to_owned(), 0, 0),
-        other => (other.to_string(), 0, 0),
+        ParseError::AbruptEnd => ("the script ends in the middle of something".to_owned(), end.0, end.1),
+        ParseError::Lex { err } => (err.to_string(), end.0, end.1),
+        ParseError::ScopeAnalysis { err } => ((*err).to_owned(), 0, 0),
     }
+}
+
+/// Where a script ends, for what is missing there.
+fn end_of(script: &str) -> (u32, u32) {
+    end_of_prefix(script.trim_end())
+}
+
+fn end_of_prefix(text: &str) -> (u32, u32) {
+    let line = u32::try_from(text.split('\n').count()).unwrap_or(0);
+    let last = text.rsplit('\n').next().unwrap_or_default();
+    (line, u32::try_from(last.chars().count()).unwrap_or(0) + 1)
 }
 
 fn syntax_error(message: String, line: u32, column: u32, run: &Run) -> Unstartable {

@@ -204,9 +204,7 @@ impl Guest {
         }
         match error.as_engine() {
             None => StepState::Failed(failure::describe(error, &mut self.context)),
-            Some(EngineError::RuntimeLimit(
-                RuntimeLimitError::Recursion | RuntimeLimitError::StackSize,
-            )) => StepState::StackExhausted,
+            Some(engine) if is_about_the_stack(engine) => StepState::StackExhausted,
             Some(other) => {
                 landmark::fault(&other.to_string());
                 std::process::abort()
@@ -223,4 +221,23 @@ impl Guest {
             state: if console.flooded { StepState::OutputFlood } else { state },
         }
     }
+}
+
+/// Whether nested calls went too far, also where the engine had not expected it.
+fn is_about_the_stack(error: &EngineError) -> bool {
+    let mut error: Option<&dyn std::error::Error> = Some(error);
+    while let Some(present) = error {
+        let limit = match present.downcast_ref::<EngineError>() {
+            Some(EngineError::RuntimeLimit(limit)) => Some(limit),
+            _ => present.downcast_ref::<RuntimeLimitError>(),
+        };
+        if let Some(RuntimeLimitError::Recursion | RuntimeLimitError::StackSize) = limit {
+            return true;
+        }
+        error = match present.downcast_ref::<JsError>().and_then(JsError::as_engine) {
+            Some(engine) => Some(engine),
+            None => present.source(),
+        };
+    }
+    false
 }

@@ -10,17 +10,21 @@
 /// Brackets open at once. Generated code rarely passes 40.
 pub(crate) const NESTING_MAX: usize = 200;
 
-/// Operators, arrows and keywords in a row that the parser descends for without
-/// any bracket, such as `!!!!x` or `a=>b=>c=>d`.
-pub(crate) const CHAIN_MAX: usize = 400;
+/// Operators of one expression or statement, which the parser or the compiler
+/// descends for without any bracket: a long sum, many `else if`.
+pub(crate) const CHAIN_MAX: usize = 3_000;
+
+/// What an operator before its operand weighs in that chain, such as the `!` of
+/// `!!!x` or the arrow of `a=>b=>c`: the parser descends much further for it.
+const PREFIX_WEIGHT: usize = 15;
 
 /// What a scan of the source found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Nesting {
     /// Line and column where a bound was passed, 1-based.
     pub(crate) too_deep_at: Option<(u32, u32)>,
-    /// A bracket closes that was never opened.
-    pub(crate) unbalanced: bool,
+    /// Where a bracket closes that was never opened.
+    pub(crate) unbalanced_at: Option<(u32, u32)>,
 }
 
 /// What stands before a `/` or a bracket.
@@ -40,7 +44,7 @@ struct Scan<'a> {
     /// Open brackets; true for the `${` of a template.
     open: Vec<bool>,
     chain: usize,
-    unbalanced: bool,
+    unbalanced_at: Option<(u32, u32)>,
 }
 
 pub(crate) fn scan(source: &str) -> Nesting {
@@ -51,10 +55,10 @@ pub(crate) fn scan(source: &str) -> Nesting {
         line_start: 0,
         open: Vec::new(),
         chain: 0,
-        unbalanced: false,
+        unbalanced_at: None,
     };
     let too_deep_at = scan.run();
-    Nesting { too_deep_at, unbalanced: scan.unbalanced }
+    Nesting { too_deep_at, unbalanced_at: scan.unbalanced_at }
 }
 
 impl Scan<'_> {
@@ -106,7 +110,9 @@ impl Scan<'_> {
                 b')' | b']' | b'}' => {
                     self.chain = 0;
                     let template = self.open.pop();
-                    self.unbalanced |= template.is_none();
+                    if template.is_none() && self.unbalanced_at.is_none() {
+                        self.unbalanced_at = Some(self.place());
+                    }
                     self.step();
                     before = match (template, byte) {
                         (Some(true), b'}') => self.template_text(),
@@ -130,8 +136,15 @@ impl Scan<'_> {
                     before = Before::Operator;
                 }
                 b'.' => self.step(),
+                b'=' if self.peek(1) == b'>' => {
+                    self.chain += PREFIX_WEIGHT;
+                    self.step();
+                    self.step();
+                    before = Before::Operator;
+                }
                 _ => {
-                    self.chain += 1;
+                    let prefix = before == Before::Operator && matches!(byte, b'!' | b'~' | b'+' | b'-');
+                    self.chain += if prefix { PREFIX_WEIGHT } else { 1 };
                     self.step();
                     before = Before::Operator;
                 }
@@ -153,8 +166,11 @@ impl Scan<'_> {
             self.at += 1;
         }
         match self.bytes.get(start..self.at).unwrap_or_default() {
-            b"await" | b"typeof" | b"void" | b"delete" | b"new" | b"yield" | b"else" | b"in"
-            | b"of" | b"instanceof" | b"case" | b"do" => {
+            b"await" | b"typeof" | b"void" | b"delete" | b"new" | b"yield" | b"do" => {
+                self.chain += PREFIX_WEIGHT;
+                Before::Operator
+            }
+            b"else" | b"in" | b"of" | b"instanceof" | b"case" => {
                 self.chain += 1;
                 Before::Operator
             }
@@ -287,8 +303,8 @@ mod tests {
 
     #[test]
     fn a_closing_bracket_without_its_opening_one_is_seen() {
-        assert!(scan("} foo(); {").unbalanced);
-        assert!(!scan("{ '}' } // }").unbalanced);
+        assert_eq!(scan("a\n } foo(); {").unbalanced_at, Some((2, 2)));
+        assert_eq!(scan("{ '}' } // }").unbalanced_at, None);
     }
 
     #[test]

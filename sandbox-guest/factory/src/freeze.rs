@@ -25,11 +25,25 @@ pub(crate) fn freeze(wasm: &[u8]) -> Result<Vec<u8>, FactoryError> {
     let compiled = Module::new(&engine, &instrumented).map_err(freezing)?;
     let mut store = Store::new(&engine, ());
     let instance = Linker::new(&engine).instantiate(&mut store, &compiled).map_err(freezing)?;
-    instance
+    let done = instance
         .get_typed_func::<(), ()>(&mut store, INIT)
-        .and_then(|init| init.call(&mut store, ()))
-        .map_err(freezing)?;
+        .and_then(|init| init.call(&mut store, ()));
+    if let Err(error) = done {
+        let told = told(&instance, &mut store).unwrap_or_default();
+        return Err(freezing(error.context(told)));
+    }
     ready(wizer.snapshot(&module, &mut Left { store, instance })).map_err(freezing)
+}
+
+/// What the guest left to say about its end; its `landmark` module has the layout.
+fn told(instance: &Instance, store: &mut Store<()>) -> Option<String> {
+    let landmark = instance.get_typed_func::<(), u32>(&mut *store, "landmark").ok()?;
+    let address = usize::try_from(landmark.call(&mut *store, ()).ok()?).ok()?;
+    let memory = instance.get_memory(&mut *store, "memory")?.data(&*store);
+    let length = memory.get(address + 8..)?.first_chunk::<4>()?;
+    let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+    let text = memory.get(address + 12..)?.get(..length)?;
+    Some(String::from_utf8_lossy(text).into_owned())
 }
 
 /// The state that the initialisation left.
