@@ -57,20 +57,15 @@ impl StateDir {
 
     /// A new journal that only this process may write, and nobody else may read.
     pub fn create(&self, run: &RunId) -> Result<JournalFile, JournalError> {
-        let folder = self.runs();
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&folder)
-            .map_err(failed(&folder, "created"))?;
-        let path = self.journal_path(run);
-        let file = OpenOptions::new()
-            .append(true)
-            .create_new(true)
-            .mode(0o600)
-            .custom_flags(OFlags::NOFOLLOW.bits() as i32)
-            .open(&path)
-            .map_err(failed(&path, "created"))?;
+        let (folder, path) = (self.runs(), self.journal_path(run));
+        let file = match open_new(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                make_private(&folder).map_err(failed(&folder, "created"))?;
+                open_new(&path)
+            }
+            other => other,
+        };
+        let file = file.map_err(failed(&path, "created"))?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)
             .map_err(|errno| failed(&path, "locked")(errno.into()))?;
         Ok(JournalFile {
@@ -200,6 +195,18 @@ impl JournalFile {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+fn open_new(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create_new(true).mode(0o600);
+    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    options.open(path)
+}
+
+/// The folder and what is missing above it, for nobody else to read.
+pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 /// What a list shows of a run is in these two.

@@ -13,6 +13,8 @@ use tokio::sync::{Mutex, mpsc};
 use super::question_text::{self, CHOICES, Typed};
 use super::{Approver, Asking};
 
+const WIDTH_UNKNOWN: usize = 80;
+
 /// One question after the other, whoever asks.
 #[derive(Debug)]
 pub struct Terminal {
@@ -55,6 +57,10 @@ impl Terminal {
         // What was typed before the question was shown is no answer to it.
         let _ = tcflush(&self.screen, QueueSelector::IFlush);
         let number = self.shown.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut shown = Shown {
+            terminal: self,
+            is_open: true,
+        };
         loop {
             let shown = question_text::show(question, self.width(), whole);
             self.write(&format!("{shown}{:>7} {CHOICES}\n      > ", "answer"))?;
@@ -62,7 +68,10 @@ impl Terminal {
                 return Ok(Answer::Unanswered);
             };
             match question_text::parse(&line) {
-                Typed::Answer(answer) => return Ok(answer),
+                Typed::Answer(answer) => {
+                    shown.is_open = false;
+                    return Ok(answer);
+                }
                 Typed::ShowAll => whole = true,
                 Typed::Unclear => {
                     self.write("        that is none of the answers; nothing was allowed\n")?
@@ -73,6 +82,7 @@ impl Terminal {
                         return Ok(Answer::Unanswered);
                     };
                     if let Some(answer) = question_text::parse_uses(&line) {
+                        shown.is_open = false;
                         return Ok(answer);
                     }
                     self.write("        that is no number; nothing was allowed\n")?;
@@ -86,7 +96,26 @@ impl Terminal {
     }
 
     fn width(&self) -> usize {
-        tcgetwinsize(&self.screen).map_or(80, |size| usize::from(size.ws_col).clamp(40, 160))
+        let columns = tcgetwinsize(&self.screen).map_or(0, |size| usize::from(size.ws_col));
+        if columns == 0 {
+            WIDTH_UNKNOWN
+        } else {
+            columns.clamp(40, 160)
+        }
+    }
+}
+
+/// A question that is dropped without an answer says so, and frees its line.
+struct Shown<'a> {
+    terminal: &'a Terminal,
+    is_open: bool,
+}
+
+impl Drop for Shown<'_> {
+    fn drop(&mut self) {
+        if self.is_open {
+            let _ = self.terminal.write("\n        this is no longer asked\n");
+        }
     }
 }
 

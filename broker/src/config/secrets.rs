@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 /// A shorter value would only make texts unreadable.
 const SECRET_BYTES_MIN: usize = 4;
 const STRUCK: &str = "***";
@@ -25,7 +27,7 @@ impl Secrets {
             // `Bearer abc` is configured whole; a server may repeat only the token.
             let token = value.rsplit(' ').next().unwrap_or(value);
             for plain in [value, token] {
-                let quoted = serde_json::Value::from(plain).to_string();
+                let quoted = Value::from(plain).to_string();
                 let escaped = quoted
                     .trim_start_matches('"')
                     .strip_suffix('"')
@@ -68,6 +70,19 @@ impl Secrets {
             .and_then(|text| self.strike(text))
         {
             *bytes = struck.into_bytes();
+        }
+    }
+
+    /// The same for every text in a value; names of members stay.
+    pub(crate) fn strike_value(&self, value: &mut Value) {
+        match value {
+            _ if self.is_empty() => {}
+            Value::String(text) => self.strike_text(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.strike_value(item)),
+            Value::Object(members) => members
+                .values_mut()
+                .for_each(|member| self.strike_value(member)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 

@@ -69,7 +69,7 @@ pub(crate) fn show_ms(ms: u64) -> String {
 /// 67108864 as `64MiB`.
 pub(crate) fn show_bytes(bytes: u64) -> String {
     for (factor, unit) in [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")] {
-        if bytes >= factor && bytes % factor == 0 {
+        if bytes >= factor && bytes.is_multiple_of(factor) {
             return format!("{}{unit}", bytes / factor);
         }
     }
