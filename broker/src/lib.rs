@@ -1,12 +1,27 @@
-//! The shell around the core: everything that touches the world.
+//! A sandbox broker for the Model Context Protocol: a script runs in a cage
+//! that imports nothing, and every tool call it makes is decided, recorded,
+//! performed and handed back by the broker.
+//!
+//! Start at [`Broker::builder`].
 
 pub mod approver;
+mod broker;
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod demo;
+mod drive;
+mod era_file;
 pub mod journal_file;
 pub mod render;
 pub mod sandbox;
 #[cfg(test)]
 mod scratch;
 pub mod upstream;
+
+pub use airlock_core as core;
+pub use approver::Approver;
+pub use broker::{
+    Broker, BuildError, Builder, Cancel, InProcessTool, NoChance, RunEvent, Running, Script,
+    ToolFailure,
+};

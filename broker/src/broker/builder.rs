@@ -1,0 +1,321 @@
+//! How a broker comes to be: connect, list, compile, load, once.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use airlock_core::decide::Standing;
+use airlock_core::id::{BadName, ServerName, ToolId};
+use airlock_core::limits::Limits;
+use airlock_core::problem::Problem;
+use airlock_core::rules::{BadPattern, Level, Pattern, Rule, Rules};
+use airlock_core::run::{Fsync, GuestIdentity};
+use serde_json::Value;
+
+use super::tools::{Offered, Tools, tool_left_out};
+use super::{Broker, InProcessTool, Inner};
+use crate::approver::Approver;
+use crate::clock::Clock;
+use crate::config::{Config, Secrets, Server, Trust};
+use crate::era_file;
+use crate::journal_file::StateDir;
+use crate::sandbox::{Sandbox, SandboxError};
+use crate::upstream::{Caps, ConnectError, Listed, ServerSpec, Surroundings, Upstream};
+
+/// Collects what a broker is made of. Without rules nothing is allowed, and
+/// without an approver nothing is asked.
+#[derive(Default)]
+pub struct Builder {
+    servers: Vec<Server>,
+    in_process: Vec<InProcessTool>,
+    rules: Vec<Rule>,
+    approver: Option<Arc<dyn Approver>>,
+    limits: Limits,
+    state_dir: Option<PathBuf>,
+    fsync: Fsync,
+    secrets: Secrets,
+    base_env: Vec<(String, String)>,
+    servers_required: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    #[error("the state directory is not set")]
+    NoStateDir,
+    #[error(transparent)]
+    Name(#[from] BadName),
+    #[error("the server name `{0}` is used twice")]
+    NameTwice(String),
+    #[error("the sandbox cannot be loaded: {0}")]
+    Sandbox(#[from] SandboxError),
+    #[error("{0}")]
+    Server(Problem),
+    #[error("a broker is built inside a tokio runtime")]
+    NoRuntime,
+    #[error("building was interrupted")]
+    Interrupted,
+}
+
+impl std::fmt::Debug for Builder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "Builder({} servers, {} tools)",
+            self.servers.len(),
+            self.in_process.len()
+        )
+    }
+}
+
+impl Builder {
+    /// Everything that flags, files and the environment say.
+    #[must_use]
+    pub fn config(mut self, config: Config) -> Self {
+        self.servers.extend(config.servers);
+        self.rules.extend(config.rules);
+        self.limits = config.limits;
+        self.state_dir = Some(config.state_dir);
+        self.fsync = config.fsync;
+        self.secrets = config.secrets;
+        self.base_env = config.base_env;
+        self
+    }
+
+    #[must_use]
+    pub fn server(mut self, spec: ServerSpec) -> Self {
+        self.servers.push(Server {
+            spec,
+            trust: Trust::default(),
+        });
+        self
+    }
+
+    #[must_use]
+    pub fn tool(mut self, tool: InProcessTool) -> Self {
+        self.in_process.push(tool);
+        self
+    }
+
+    #[must_use]
+    pub fn rules(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
+        self.rules.extend(rules);
+        self
+    }
+
+    pub fn allow(self, pattern: &str) -> Result<Self, BadPattern> {
+        self.rule(Level::Allow, pattern)
+    }
+
+    pub fn ask(self, pattern: &str) -> Result<Self, BadPattern> {
+        self.rule(Level::Ask, pattern)
+    }
+
+    pub fn deny(self, pattern: &str) -> Result<Self, BadPattern> {
+        self.rule(Level::Deny, pattern)
+    }
+
+    fn rule(self, level: Level, pattern: &str) -> Result<Self, BadPattern> {
+        let pattern = Pattern::parse(pattern)?;
+        Ok(self.rules([Rule {
+            level,
+            pattern,
+            origin: Some("the host".into()),
+        }]))
+    }
+
+    #[must_use]
+    pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
+        self.approver = Some(Arc::new(approver));
+        self
+    }
+
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Where journals are kept.
+    #[must_use]
+    pub fn state_dir(mut self, path: impl Into<PathBuf>) -> Self {
+        self.state_dir = Some(path.into());
+        self
+    }
+
+    #[must_use]
+    pub fn fsync(mut self, fsync: Fsync) -> Self {
+        self.fsync = fsync;
+        self
+    }
+
+    /// Values that are struck out of results, errors and journals.
+    #[must_use]
+    pub fn secrets(mut self, secrets: Secrets) -> Self {
+        self.secrets = secrets;
+        self
+    }
+
+    /// A server that cannot be reached is then an error and not a problem among others.
+    #[must_use]
+    pub fn servers_required(mut self, required: bool) -> Self {
+        self.servers_required = required;
+        self
+    }
+
+    pub async fn build(self) -> Result<Broker, BuildError> {
+        let runtime = tokio::runtime::Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
+        let state = StateDir::new(self.state_dir.clone().ok_or(BuildError::NoStateDir)?);
+        self.check_names()?;
+        let caps = Caps {
+            result_bytes_max: self.limits.result_bytes_max as usize,
+            json_depth_max: self.limits.json_depth_max,
+            ..Caps::default()
+        };
+        let specs: Vec<_> = self
+            .servers
+            .iter()
+            .map(|server| server.spec.clone())
+            .collect();
+        let surroundings = Surroundings {
+            base_env: self.base_env.clone(),
+            caps,
+            eras: era_file::memory(state.path()),
+        };
+        let loading = tokio::task::spawn_blocking(Sandbox::load_embedded);
+        let (upstream, listed) = Upstream::connect_all(specs, &surroundings).await;
+        let sandbox = loading.await.map_err(|_| BuildError::Interrupted)??;
+
+        let (offered, mut problems) = self.offered(listed)?;
+        let tools = Tools::of(&offered);
+        problems.extend(tools.problems);
+        let rules = Rules::new(self.rules, self.approver.is_some());
+        problems.extend(
+            rules
+                .unmatched(&tools.catalog)
+                .into_iter()
+                .map(|(rule, closest)| unmatched(rule, closest)),
+        );
+        Ok(Broker(Arc::new(Inner {
+            guest: GuestIdentity {
+                name: sandbox.name().to_owned(),
+                digest: sandbox.digest(),
+            },
+            sandbox,
+            limits: self.limits,
+            secrets: self.secrets,
+            clock: Clock::start(),
+            upstream,
+            in_process: index(self.in_process),
+            approver: self.approver,
+            standing: Standing {
+                catalog: Arc::new(tools.catalog),
+                rules: Arc::new(rules),
+            },
+            descriptions: tools.descriptions,
+            stubs: tools.stubs,
+            problems,
+            fsync: self.fsync,
+            state,
+            runtime,
+        })))
+    }
+
+    fn check_names(&self) -> Result<(), BuildError> {
+        let mut names = std::collections::HashSet::new();
+        for server in &self.servers {
+            ServerName::parse(&server.spec.name.0)?;
+            if !names.insert(&*server.spec.name.0) {
+                return Err(BuildError::NameTwice(server.spec.name.0.to_string()));
+            }
+        }
+        for tool in &self.in_process {
+            ServerName::parse(&tool.server)?;
+            if names.contains(tool.server.as_str()) {
+                return Err(BuildError::NameTwice(tool.server.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// What servers and this process offer, and what is wrong with single servers.
+    fn offered(&self, listed: Vec<Listed>) -> Result<(Vec<Offered>, Vec<Problem>), BuildError> {
+        let mut problems = Vec::new();
+        let mut offered = Vec::new();
+        for list in listed {
+            let server = list.server.0.to_string();
+            if let Some(failure) = &list.failure {
+                let problem = self.unavailable(&server, failure);
+                if self.servers_required {
+                    return Err(BuildError::Server(problem));
+                }
+                problems.push(problem);
+                continue;
+            }
+            for bad in &list.problems {
+                problems.push(tool_left_out(&server, bad.to_string()));
+            }
+            let trust = self.servers.iter().find(|it| *it.spec.name.0 == *server);
+            let trust = trust.map(|it| it.trust.clone()).unwrap_or_default();
+            offered.push(Offered {
+                server,
+                trust,
+                tools: self.struck(list.tools),
+            });
+        }
+        for tool in &self.in_process {
+            let description = tool.description.clone();
+            match offered.iter_mut().find(|offer| offer.server == tool.server) {
+                Some(offer) => offer.tools.push(description),
+                None => offered.push(Offered {
+                    server: tool.server.clone(),
+                    trust: Trust::own(),
+                    tools: vec![description],
+                }),
+            }
+        }
+        Ok((offered, problems))
+    }
+
+    /// A server may repeat its credentials in its own descriptions, which the model reads.
+    fn struck(&self, mut tools: Vec<Value>) -> Vec<Value> {
+        tools
+            .iter_mut()
+            .for_each(|tool| self.secrets.strike_value(tool));
+        tools
+    }
+
+    fn unavailable(&self, server: &str, failure: &ConnectError) -> Problem {
+        let mut why = failure.to_string();
+        self.secrets.strike_text(&mut why);
+        Problem::new(
+            "server-unavailable",
+            format!("the server `{server}` cannot be used"),
+            why,
+            failure.next(),
+        )
+    }
+}
+
+fn index(tools: Vec<InProcessTool>) -> HashMap<ToolId, InProcessTool> {
+    let id = |tool: &InProcessTool| {
+        let name = tool.description.get("name").and_then(Value::as_str)?;
+        ToolId::parse(&format!("{}.{name}", tool.server)).ok()
+    };
+    tools
+        .into_iter()
+        .filter_map(|tool| Some((id(&tool)?, tool)))
+        .collect()
+}
+
+fn unmatched(rule: &Rule, closest: Option<ToolId>) -> Problem {
+    let next = closest.map_or_else(
+        || "`airlock types --detail names` lists all tools".to_owned(),
+        |tool| format!("did you mean `{tool}`?"),
+    );
+    Problem::new(
+        "rule-unmatched",
+        format!("the rule {rule} matches no tool"),
+        "",
+        next,
+    )
+}

@@ -1,0 +1,81 @@
+//! What a host can watch while a run goes on.
+
+use airlock_core::code::Code;
+use airlock_core::id::{CallId, RunId, ToolId};
+use airlock_core::journal::{AnswerWord, Body, Verdict};
+use airlock_core::report::ReportedOutcome;
+use sandbox_protocol::{ConsoleLevel, ConsoleLine};
+
+/// Each is on disk before it is told, except for console lines.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum RunEvent {
+    Started {
+        run: RunId,
+    },
+    Console {
+        level: ConsoleLevel,
+        text: String,
+    },
+    Asked {
+        call: CallId,
+        tool: ToolId,
+    },
+    Answered {
+        call: CallId,
+        answer: AnswerWord,
+    },
+    CallDecided {
+        call: CallId,
+        tool: ToolId,
+        decision: Verdict,
+        code: Option<Code>,
+        reasons: Vec<String>,
+    },
+    CallSettled {
+        call: CallId,
+        outcome: ReportedOutcome,
+        code: Option<Code>,
+        ms: u64,
+    },
+}
+
+impl RunEvent {
+    /// The part of a journal entry that somebody who watches wants to know.
+    pub(crate) fn of(body: Body) -> Option<Self> {
+        match body {
+            Body::RunStarted(started) => Some(Self::Started { run: started.run }),
+            Body::Asked(asked) => Some(Self::Asked {
+                call: asked.call,
+                tool: asked.tool,
+            }),
+            Body::Answered(answered) => Some(Self::Answered {
+                call: answered.call,
+                answer: answered.answer,
+            }),
+            Body::Decided(decided) => Some(Self::CallDecided {
+                call: decided.call,
+                tool: decided.tool,
+                decision: decided.decision,
+                code: decided.code,
+                reasons: decided.reasons,
+            }),
+            Body::Settled(settled) => Some(Self::CallSettled {
+                call: settled.call,
+                outcome: settled.outcome,
+                code: settled.code,
+                ms: settled.ms,
+            }),
+            Body::Resumed(_) | Body::Ended(_) => None,
+        }
+    }
+}
+
+impl From<ConsoleLine> for RunEvent {
+    fn from(line: ConsoleLine) -> Self {
+        Self::Console {
+            level: line.level,
+            text: line.text,
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The embedding API: a broker is built once from servers, tools, rules, an
+//! approver and limits, and then runs any number of scripts.
+
+mod builder;
+mod cancel;
+mod chance;
+mod event;
+mod running;
+mod script;
+mod tool;
+mod tools;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use airlock_core::catalog::Catalog;
+use airlock_core::code::Code;
+use airlock_core::decide::{Answer, AuthorizedCall, CallParts, Question, Standing};
+use airlock_core::id::{RunId, ServerName, ToolId, ToolName};
+use airlock_core::limits::Limits;
+use airlock_core::outcome::Reply;
+use airlock_core::problem::Problem;
+use airlock_core::report::{Report, Status, Usage};
+use airlock_core::rules::Pattern;
+use airlock_core::run::{Fsync, GuestIdentity, RunSpec};
+use codegen::declare::{self, Level};
+use codegen::description::Description;
+use codegen::stub::{ServerStubs, StubTable, ToolStub};
+use futures_util::future::LocalBoxFuture;
+
+use crate::approver::Approver;
+use crate::clock::Clock;
+use crate::config::Secrets;
+use crate::drive::{self, Hands, Record};
+use crate::journal_file::StateDir;
+use crate::sandbox::Sandbox;
+use crate::upstream::Upstream;
+
+pub use builder::{BuildError, Builder};
+pub use cancel::Cancel;
+pub use chance::NoChance;
+pub use event::RunEvent;
+pub use running::Running;
+pub use script::Script;
+pub use tool::{InProcessTool, ToolFailure};
+
+/// Servers connected, descriptions pinned, the sandbox loaded. Cheap to clone.
+#[derive(Clone)]
+pub struct Broker(Arc<Inner>);
+
+/// Everything that all runs share.
+pub(crate) struct Inner {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) limits: Limits,
+    pub(crate) secrets: Secrets,
+    pub(crate) clock: Clock,
+    upstream: Upstream,
+    in_process: HashMap<ToolId, InProcessTool>,
+    approver: Option<Arc<dyn Approver>>,
+    standing: Standing,
+    descriptions: Vec<Description>,
+    stubs: StubTable,
+    problems: Vec<Problem>,
+    fsync: Fsync,
+    state: StateDir,
+    guest: GuestIdentity,
+    runtime: tokio::runtime::Handle,
+}
+
+impl std::fmt::Debug for Broker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let tools = self.0.standing.catalog.tools().count();
+        write!(
+            f,
+            "Broker({} servers, {tools} tools)",
+            self.0.standing.catalog.servers().len()
+        )
+    }
+}
+
+impl Broker {
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Runs a script on a thread of its own.
+    #[must_use]
+    pub fn run(&self, script: Script) -> Running {
+        Running::start(self.clone(), script)
+    }
+
+    /// Runs a script on this thread, which is busy while the script computes.
+    /// `watch` is told what happens, as it happens.
+    pub async fn run_here(
+        &self,
+        script: Script,
+        cancel: &Cancel,
+        mut watch: impl FnMut(RunEvent),
+    ) -> Report {
+        let broker = &*self.0;
+        let ids = chance::run_id(broker.clock.now_ms())
+            .and_then(|run| Ok((run, script.seed.map_or_else(chance::seed, Ok)?)));
+        let (run, seed) = match ids {
+            Ok(ids) => ids,
+            Err(_) => return never_started(Code::Internal),
+        };
+        let record = Record::new(broker.state.clone(), run.clone(), &broker.secrets);
+        let spec = RunSpec {
+            run,
+            script_name: script.name,
+            script: script.text,
+            input: script.input,
+            seed,
+            standing: broker.standing.clone(),
+            limits: broker.limits,
+            fsync: broker.fsync,
+            guest: broker.guest.clone(),
+        };
+        drive::drive(spec, Hands::new(broker, record, cancel, &mut watch)).await
+    }
+
+    /// The tools that scripts may see.
+    #[must_use]
+    pub fn catalog(&self) -> &Catalog {
+        &self.0.standing.catalog
+    }
+
+    /// The full descriptions of all tools, as their servers gave them.
+    #[must_use]
+    pub fn descriptions(&self) -> &[Description] {
+        &self.0.descriptions
+    }
+
+    /// What scripts may call, as TypeScript declarations: all tools, or those that fit a pattern.
+    #[must_use]
+    pub fn declarations(&self, level: Level, patterns: &[Pattern]) -> String {
+        let chosen = |server: &str, tool: &str| {
+            let id = ToolId {
+                server: ServerName(server.into()),
+                tool: ToolName(tool.into()),
+            };
+            patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(&id))
+        };
+        let only = |server: &ServerStubs, tool: &ToolStub| chosen(&server.server, &tool.wire_name);
+        declare::declare(&self.0.stubs, &self.0.descriptions, level, &only).text
+    }
+
+    /// What went wrong without stopping the others: a server that cannot be reached,
+    /// a tool that cannot be offered, a rule that matches nothing.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.0.problems
+    }
+
+    /// Where a run's journal is.
+    #[must_use]
+    pub fn journal_path(&self, run: &RunId) -> std::path::PathBuf {
+        self.0.state.journal_path(run)
+    }
+
+    /// Ends all connections and the servers that were started for them.
+    pub async fn close(self) {
+        self.0.upstream.close().await;
+    }
+}
+
+impl Inner {
+    /// Performs a call that was decided: in this process, or by its server.
+    pub(crate) fn call(
+        &self,
+        call: AuthorizedCall,
+        wall: Duration,
+    ) -> LocalBoxFuture<'static, Reply> {
+        let CallParts { tool, args, .. } = call.into_parts();
+        match self.in_process.get(&tool) {
+            Some(function) => function.call(args.value().clone()),
+            None => {
+                Box::pin(
+                    self.upstream
+                        .call(&tool.server, &tool.tool, args.bytes().to_vec(), wall),
+                )
+            }
+        }
+    }
+
+    pub(crate) fn ask(&self, question: Question) -> LocalBoxFuture<'_, Answer> {
+        match &self.approver {
+            Some(approver) => approver.ask(question),
+            None => Box::pin(std::future::ready(Answer::Unanswered)),
+        }
+    }
+}
+
+/// The report of a run that could not even get an id.
+fn never_started(code: Code) -> Report {
+    Report {
+        run: String::new(),
+        status: Status::Stopped,
+        code: Some(code),
+        value: None,
+        error: None,
+        console: Vec::new(),
+        console_dropped_bytes: 0,
+        calls: Vec::new(),
+        usage: Usage::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

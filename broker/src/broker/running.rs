@@ -1,0 +1,63 @@
+//! A run that goes on, on a thread of its own.
+
+use airlock_core::code::Code;
+use airlock_core::report::Report;
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Broker, Cancel, RunEvent, Script, never_started};
+
+/// Watch it, wait for its report, or cancel it. Dropping it cancels it.
+#[derive(Debug)]
+pub struct Running {
+    /// Bounded by the limits of the run: its calls and its console.
+    events: mpsc::UnboundedReceiver<RunEvent>,
+    report: oneshot::Receiver<Report>,
+    cancel: Cancel,
+}
+
+impl Running {
+    pub(super) fn start(broker: Broker, script: Script) -> Self {
+        let (watch, events) = mpsc::unbounded_channel();
+        let (finished, report) = oneshot::channel();
+        let cancel = Cancel::new();
+        let cancelled = cancel.clone();
+        let runtime = broker.0.runtime.clone();
+        let run = move || {
+            // Whoever does not watch any more does not stop the run.
+            let tell = |event| drop(watch.send(event));
+            let report = runtime.block_on(broker.run_here(script, &cancelled, tell));
+            let _ = finished.send(report);
+        };
+        // A thread that cannot be started drops `finished`, and the report says so.
+        let _ = std::thread::Builder::new().name("run".into()).spawn(run);
+        Self {
+            events,
+            report,
+            cancel,
+        }
+    }
+
+    /// What happened next; none when the run is over.
+    pub async fn next_event(&mut self) -> Option<RunEvent> {
+        self.events.recv().await
+    }
+
+    /// Ends the run from anywhere.
+    #[must_use]
+    pub fn cancel_handle(&self) -> Cancel {
+        self.cancel.clone()
+    }
+
+    /// Waits for the end.
+    pub async fn report(mut self) -> Report {
+        (&mut self.report)
+            .await
+            .unwrap_or_else(|_| never_started(Code::Internal))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.cancel.cancel("nobody waits for the run any more");
+    }
+}

@@ -1,0 +1,51 @@
+//! What a host wants run.
+
+use serde_json::Value;
+
+/// One script with everything that it is started with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Script {
+    pub(crate) name: String,
+    pub(crate) text: String,
+    pub(crate) input: Vec<u8>,
+    pub(crate) seed: Option<u64>,
+}
+
+impl Script {
+    /// A script from its text, in any of the forms that scripts may have.
+    pub fn body(text: impl Into<String>) -> Self {
+        Self {
+            name: "script.js".into(),
+            text: text.into(),
+            input: Vec::new(),
+            seed: None,
+        }
+    }
+
+    /// The name that positions in errors carry, such as `triage.js`.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            ..self
+        }
+    }
+
+    /// The script's global `input`.
+    #[must_use]
+    pub fn with_input(self, input: &Value) -> Self {
+        Self {
+            input: input.to_string().into_bytes(),
+            ..self
+        }
+    }
+
+    /// Everything random that the script sees follows from this; chosen by chance when absent.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Self {
+        Self {
+            seed: Some(seed),
+            ..self
+        }
+    }
+}

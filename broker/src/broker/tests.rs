@@ -1,0 +1,295 @@
+//! Whole runs through the real sandbox, with tools that live in this process.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use airlock_core::decide::{Answer, Question};
+use airlock_core::journal;
+use airlock_core::report::{ReportedOutcome, Status};
+use serde_json::{Value, json};
+use tokio::sync::{Barrier, Notify};
+
+use super::*;
+use crate::scratch::Scratch;
+
+fn tool<F, Fut>(name: &str, function: F) -> InProcessTool
+where
+    F: Fn(Value) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Value, ToolFailure>> + 'static,
+{
+    let description = json!({"name": name, "inputSchema": {"type": "object"}});
+    InProcessTool::new("t", description, function)
+}
+
+fn echo() -> InProcessTool {
+    tool("echo", async |args: Value| Ok(args))
+}
+
+async fn allowing(scratch: &Scratch, tools: impl IntoIterator<Item = InProcessTool>) -> Broker {
+    let builder = Broker::builder()
+        .state_dir(scratch.path())
+        .allow("t.*")
+        .unwrap();
+    tools
+        .into_iter()
+        .fold(builder, Builder::tool)
+        .build()
+        .await
+        .unwrap()
+}
+
+async fn report(broker: &Broker, script: &str) -> Report {
+    broker.run(Script::body(script)).report().await
+}
+
+fn value(report: &Report) -> Value {
+    let text = report.value.as_ref().map_or("null", |value| value.get());
+    serde_json::from_str(text).unwrap()
+}
+
+#[tokio::test]
+async fn calls_made_together_are_with_their_tools_together() {
+    let scratch = Scratch::new();
+    let barrier = Arc::new(Barrier::new(10));
+    let meet = tool("meet", move |args| {
+        let barrier = Arc::clone(&barrier);
+        async move {
+            barrier.wait().await;
+            Ok(args)
+        }
+    });
+    let broker = allowing(&scratch, [meet]).await;
+    let script = "const all = [...Array(10).keys()].map((n) => t.meet({ n }));
+        return (await Promise.all(all)).map((it) => it.n)";
+    let report = report(&broker, script).await;
+    assert_eq!(
+        value(&report),
+        json!([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        "{report:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_failure_is_thrown_with_its_text_and_an_uncaught_one_ends_the_run() {
+    let scratch = Scratch::new();
+    let bad = tool("bad", async |_| Err(ToolFailure::new("no luck")));
+    let broker = allowing(&scratch, [bad, echo()]).await;
+    let caught =
+        "try { await t.bad() } catch (e) { return [e.code, e.message, e instanceof ToolError] }";
+    assert_eq!(
+        value(&report(&broker, caught).await),
+        json!(["tool-failed", "no luck", true])
+    );
+
+    let report = report(&broker, "await t.echo({})\nawait t.bad()").await;
+    let error = report.error.as_ref().unwrap();
+    assert_eq!(
+        (report.status, report.code, error.line),
+        (Status::Failed, Some(Code::ToolFailed), Some(2))
+    );
+    let outcomes: Vec<_> = report.calls.iter().map(|call| call.outcome).collect();
+    assert_eq!(
+        outcomes,
+        [ReportedOutcome::Returned, ReportedOutcome::Failed]
+    );
+}
+
+#[tokio::test]
+async fn what_no_rule_allows_is_denied_and_never_reaches_its_tool() {
+    let scratch = Scratch::new();
+    let calls = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&calls);
+    let count = tool("count", move |args| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async { Ok(args) }
+    });
+    let broker = Broker::builder()
+        .state_dir(scratch.path())
+        .tool(count)
+        .build()
+        .await
+        .unwrap();
+    let report = report(&broker, "await t.count()").await;
+    assert_eq!(
+        (report.code, calls.load(Ordering::SeqCst)),
+        (Some(Code::Denied), 0)
+    );
+}
+
+#[tokio::test]
+async fn an_approver_is_asked_with_the_arguments_and_its_grant_is_used_up() {
+    let scratch = Scratch::new();
+    let asked = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&asked);
+    let approve = move |question: Question| {
+        assert_eq!(question.args.text(), r#"{"n":1}"#);
+        count.fetch_add(1, Ordering::SeqCst);
+        async {
+            Answer::AllowTool {
+                uses_max: NonZeroU32::new(2).unwrap(),
+            }
+        }
+    };
+    let builder = Broker::builder().state_dir(scratch.path()).tool(echo());
+    let broker = builder
+        .ask("t.*")
+        .unwrap()
+        .approver(approve)
+        .build()
+        .await
+        .unwrap();
+    let report = report(
+        &broker,
+        "for (let i = 0; i < 4; i++) await t.echo({ n: 1 }); return 'ok'",
+    )
+    .await;
+    assert_eq!(
+        (value(&report), asked.load(Ordering::SeqCst)),
+        (json!("ok"), 2)
+    );
+}
+
+#[tokio::test]
+async fn cancelling_reaches_a_script_that_computes_and_one_that_waits() {
+    let scratch = Scratch::new();
+    let hang = tool("hang", async |_| std::future::pending().await);
+    let broker = allowing(&scratch, [hang]).await;
+    for (script, outcomes) in [
+        ("console.log('here'); while (true) {}", vec![]),
+        ("await t.hang()", vec![ReportedOutcome::Unknown]),
+    ] {
+        let mut running = broker.run(Script::body(script));
+        let cancel = running.cancel_handle();
+        loop {
+            match running.next_event().await {
+                Some(RunEvent::CallDecided { .. }) => break,
+                // The guest computes before it says anything, so nothing is to be waited for.
+                Some(RunEvent::Started { .. }) if outcomes.is_empty() => break,
+                Some(_) => {}
+                None => panic!("the run ended by itself"),
+            }
+        }
+        cancel.cancel("enough");
+        let report = running.report().await;
+        assert_eq!(
+            (report.status, report.code),
+            (Status::Cancelled, Some(Code::Cancelled))
+        );
+        assert_eq!(
+            report
+                .calls
+                .iter()
+                .map(|call| call.outcome)
+                .collect::<Vec<_>>(),
+            outcomes
+        );
+    }
+}
+
+#[tokio::test]
+async fn without_a_journal_nothing_leaves() {
+    let scratch = Scratch::new();
+    let calls = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&calls);
+    let count = tool("count", move |args| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async { Ok(args) }
+    });
+    let blocked = scratch.file("state", "a file where a folder should be");
+    let builder = Broker::builder().state_dir(blocked).tool(count);
+    let broker = builder.allow("t.*").unwrap().build().await.unwrap();
+    let report = report(&broker, "await t.count(); return 1").await;
+    assert_eq!(
+        (report.status, report.code),
+        (Status::Stopped, Some(Code::JournalUnwritable))
+    );
+    assert_eq!(calls.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_secret_that_a_tool_repeats_reaches_neither_the_script_nor_the_journal() {
+    let scratch = Scratch::new();
+    let leak = tool("leak", async |_| {
+        Ok(json!({"said": "the token is t0ken-123"}))
+    });
+    let builder = Broker::builder()
+        .state_dir(scratch.path())
+        .tool(leak)
+        .allow("t.*")
+        .unwrap();
+    let broker = builder
+        .secrets(Secrets::new(["t0ken-123"]))
+        .build()
+        .await
+        .unwrap();
+    let report = report(&broker, "return (await t.leak()).said").await;
+    assert_eq!(value(&report), json!("the token is ***"));
+    let journal = journal_of(&broker, &report);
+    assert!(!String::from_utf8(journal).unwrap().contains("t0ken-123"));
+}
+
+#[tokio::test]
+async fn a_run_leaves_a_journal_that_verifies_and_a_run_after_it_is_right() {
+    let scratch = Scratch::new();
+    let broker = allowing(&scratch, [echo()]).await;
+    let first = report(&broker, "return (await t.echo({ a: 1 })).a").await;
+    let second = report(&broker, "return (await t.echo({ a: 2 })).a").await;
+    assert_eq!((value(&first), value(&second)), (json!(1), json!(2)));
+    for report in [&first, &second] {
+        let verified = journal::read(&journal_of(&broker, report)).unwrap();
+        assert!(
+            verified.ended().is_some() && verified.in_doubt.is_empty() && verified.cut.is_none()
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_hangs_ends_with_its_call_and_its_outcome_is_unknown() {
+    let scratch = Scratch::new();
+    let notify = Arc::new(Notify::new());
+    let hang = tool("hang", move |_| {
+        let notify = Arc::clone(&notify);
+        async move {
+            notify.notified().await;
+            Ok(Value::Null)
+        }
+    });
+    let limits = Limits {
+        call_wall_ms_max: 20,
+        ..Limits::default()
+    };
+    let builder = Broker::builder()
+        .state_dir(scratch.path())
+        .tool(hang)
+        .limits(limits);
+    let broker = builder.allow("t.*").unwrap().build().await.unwrap();
+    let report = report(
+        &broker,
+        "try { await t.hang() } catch (e) { return e.code }",
+    )
+    .await;
+    assert_eq!(value(&report), json!("outcome-unknown"));
+}
+
+#[tokio::test]
+async fn a_server_that_is_named_twice_or_badly_is_refused() {
+    let scratch = Scratch::new();
+    let wrong = InProcessTool::new("no.dots", json!({"name": "x"}), async |args: Value| {
+        Ok(args)
+    });
+    let built = Broker::builder()
+        .state_dir(scratch.path())
+        .tool(wrong)
+        .build()
+        .await;
+    assert!(matches!(built, Err(BuildError::Name(_))));
+    assert!(matches!(
+        Broker::builder().build().await,
+        Err(BuildError::NoStateDir)
+    ));
+}
+
+fn journal_of(broker: &Broker, report: &Report) -> Vec<u8> {
+    std::fs::read(broker.journal_path(&RunId(report.run.as_str().into()))).unwrap()
+}

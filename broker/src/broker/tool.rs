@@ -1,0 +1,141 @@
+//! A tool that lives in the host's own process: an async function with a
+//! description like any server's.
+
+use std::fmt;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use airlock_core::outcome::{LostCause, Reply};
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
+use serde_json::{Value, json};
+
+/// It is polled on its run's own thread, between the steps of the script: what
+/// blocks or computes for long belongs onto a thread of its own.
+#[derive(Clone)]
+pub struct InProcessTool {
+    pub(crate) server: String,
+    pub(crate) description: Value,
+    call: Arc<Call>,
+}
+
+type Call = dyn Fn(Value) -> LocalBoxFuture<'static, Reply> + Send + Sync;
+
+/// Why a tool has no value to give. The script gets a `ToolError` with it.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ToolFailure {
+    pub message: String,
+    pub structured_content: Option<Value>,
+}
+
+impl ToolFailure {
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            structured_content: None,
+        }
+    }
+}
+
+impl InProcessTool {
+    /// `description` is a tool as MCP has it: `name`, `description`, `inputSchema`,
+    /// `outputSchema`, `annotations`. The function gets the arguments that were decided on.
+    pub fn new<F, Fut>(server: impl Into<String>, description: Value, function: F) -> Self
+    where
+        F: Fn(Value) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Value, ToolFailure>> + 'static,
+    {
+        let call = move |args| {
+            let outcome = AssertUnwindSafe(function(args)).catch_unwind();
+            outcome
+                .map(|outcome| outcome.map_or_else(|_| panicked(), reply))
+                .boxed_local()
+        };
+        Self {
+            server: server.into(),
+            description,
+            call: Arc::new(call),
+        }
+    }
+
+    pub(crate) fn call(&self, args: Value) -> LocalBoxFuture<'static, Reply> {
+        (self.call)(args)
+    }
+}
+
+impl fmt::Debug for InProcessTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self
+            .description
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        write!(f, "InProcessTool({}.{name})", self.server)
+    }
+}
+
+fn reply(outcome: Result<Value, ToolFailure>) -> Reply {
+    match outcome {
+        Ok(value) => Reply::Result {
+            is_error: false,
+            content: b"[]".to_vec(),
+            structured_content: Some(value.to_string().into_bytes()),
+        },
+        Err(failure) => Reply::Result {
+            is_error: true,
+            content: json!([{"type": "text", "text": failure.message}])
+                .to_string()
+                .into_bytes(),
+            structured_content: failure
+                .structured_content
+                .map(|value| value.to_string().into_bytes()),
+        },
+    }
+}
+
+fn panicked() -> Reply {
+    Reply::Lost {
+        why: "the tool panicked".into(),
+        cause: LostCause::Disconnected,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(tool: &InProcessTool, expected: &Reply) {
+        assert_eq!(
+            tool.call(json!({"a": 1})).now_or_never().as_ref(),
+            Some(expected)
+        );
+    }
+
+    #[test]
+    fn a_value_a_failure_and_a_panic_are_three_different_replies() {
+        let tool = InProcessTool::new("t", json!({"name": "x"}), async |args: Value| Ok(args));
+        let value = Some(br#"{"a":1}"#.to_vec());
+        check(
+            &tool,
+            &Reply::Result {
+                is_error: false,
+                content: b"[]".to_vec(),
+                structured_content: value,
+            },
+        );
+        let tool = InProcessTool::new("t", json!({}), async |_| Err(ToolFailure::new("no")));
+        let content = br#"[{"type":"text","text":"no"}]"#.to_vec();
+        check(
+            &tool,
+            &Reply::Result {
+                is_error: true,
+                content,
+                structured_content: None,
+            },
+        );
+        let tool = InProcessTool::new("t", json!({}), async |_| panic!("oh"));
+        check(&tool, &panicked());
+    }
+}

@@ -1,0 +1,286 @@
+//! From descriptions to the catalog that runs are given: names, digests, and
+//! validators compiled once. A tool that cannot be offered is a problem of its
+//! own and hides no other.
+
+use std::sync::Arc;
+
+use airlock_core::catalog::{Catalog, Check, Effects, Server, Tool};
+use airlock_core::id::{ServerName, ToolId, ToolName};
+use airlock_core::problem::Problem;
+use codegen::description::Description;
+use codegen::stub::{StubTable, ToolStub};
+use codegen::validate::{Severity, Validator};
+use serde_json::Value;
+
+use crate::config::Trust;
+
+/// One server's tools as they were listed.
+pub(super) struct Offered {
+    pub(super) server: String,
+    pub(super) trust: Trust,
+    pub(super) tools: Vec<Value>,
+}
+
+/// What is known of all tools.
+#[derive(Debug, Default)]
+pub(super) struct Tools {
+    pub(super) catalog: Catalog,
+    pub(super) descriptions: Vec<Description>,
+    pub(super) stubs: StubTable,
+    pub(super) problems: Vec<Problem>,
+}
+
+impl Tools {
+    pub(super) fn of(offered: &[Offered]) -> Self {
+        let mut tools = Self::default();
+        for offer in offered {
+            for tool in &offer.tools {
+                match Description::parse(&offer.server, tool) {
+                    Ok(description) => tools.descriptions.push(description),
+                    Err(bad) => tools.left_out(&offer.server, bad.to_string()),
+                }
+            }
+        }
+        let table = StubTable::build(&tools.descriptions);
+        for note in &table.notes {
+            let what = note.to_string();
+            tools
+                .problems
+                .push(Problem::new("tool-renamed", what, "", ""));
+        }
+        let trust = |server: &str| {
+            offered
+                .iter()
+                .find(|offer| offer.server == server)
+                .map(|offer| &offer.trust)
+        };
+        let mut servers = Vec::with_capacity(table.servers.len());
+        for stubs in &table.servers {
+            let trust = trust(&stubs.server).cloned().unwrap_or_default();
+            let known = stubs
+                .tools
+                .iter()
+                .filter_map(|stub| tools.tool(&stubs.server, &trust, stub))
+                .collect();
+            let name = ServerName(stubs.server.as_str().into());
+            servers.push(Server {
+                name,
+                global: stubs.global.clone(),
+                tools: known,
+            });
+        }
+        match Catalog::new(servers) {
+            Ok(catalog) => (tools.catalog, tools.stubs) = (catalog, table),
+            Err(bad) => tools.problems.push(Problem::new(
+                "internal",
+                "no tool can be offered",
+                bad.to_string(),
+                "",
+            )),
+        }
+        tools
+    }
+
+    fn tool(&mut self, server: &str, trust: &Trust, stub: &ToolStub) -> Option<Arc<Tool>> {
+        let description = self.descriptions.get(stub.description)?;
+        let compiled = compile(description);
+        let (input, output) = match compiled {
+            Ok(checks) => checks,
+            Err(why) => {
+                self.left_out(server, format!("`{}`: {why}", stub.wire_name));
+                return None;
+            }
+        };
+        Some(Arc::new(Tool {
+            id: ToolId {
+                server: ServerName(server.into()),
+                tool: ToolName(stub.wire_name.as_str().into()),
+            },
+            member: stub.member.clone(),
+            flat: stub.flat.clone().unwrap_or_default(),
+            description_digest: description.digest,
+            effects: effects(description, trust),
+            unwrap: stub.unwrap,
+            input,
+            output,
+        }))
+    }
+
+    fn left_out(&mut self, server: &str, why: String) {
+        self.problems.push(tool_left_out(server, why));
+    }
+}
+
+pub(super) fn tool_left_out(server: &str, why: String) -> Problem {
+    let next = "tell the server's author; its other tools are not touched";
+    Problem::new(
+        "tool-unusable",
+        format!("a tool of `{server}` is left out"),
+        why,
+        next,
+    )
+}
+
+/// The input must have a validator, or its calls could not be checked; a result
+/// whose schema cannot be compiled is passed on as what it is.
+fn compile(description: &Description) -> Result<(Check, Option<Check>), String> {
+    let input = Validator::compile(&description.input_schema).map_err(|bad| bad.to_string())?;
+    let output = description
+        .output_schema
+        .as_ref()
+        .and_then(|schema| Validator::compile(schema).ok());
+    Ok((
+        check("args", input),
+        output.map(|output| check("result", output)),
+    ))
+}
+
+fn check(root: &'static str, validator: Validator) -> Check {
+    Check::new(move |value| {
+        let findings = validator.check(root, value);
+        findings
+            .iter()
+            .filter(|it| it.severity == Severity::Error)
+            .map(ToString::to_string)
+            .collect()
+    })
+}
+
+/// What our configuration says; an annotation is believed only of a server that is trusted.
+fn effects(description: &Description, trust: &Trust) -> Effects {
+    let claims = &description.claims;
+    let named = trust
+        .read_only
+        .iter()
+        .any(|pattern| matches(pattern, &description.name));
+    let read_only = if named {
+        Some(true)
+    } else {
+        claims.read_only.filter(|_| trust.annotations)
+    };
+    Effects {
+        read_only,
+        claims_read_only: claims.read_only,
+        claims_destructive: claims.destructive,
+    }
+}
+
+/// `*` stands for any characters.
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut pieces = pattern.split('*');
+    let Some(mut rest) = pieces.next().and_then(|first| name.strip_prefix(first)) else {
+        return false;
+    };
+    let mut pieces = pieces.peekable();
+    if pieces.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(piece) = pieces.next() {
+        if pieces.peek().is_none() {
+            return rest.ends_with(piece);
+        }
+        match rest.find(piece) {
+            Some(at) => rest = rest.get(at + piece.len()..).unwrap_or_default(),
+            None => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn offered(trust: Trust, tools: Vec<Value>) -> Tools {
+        Tools::of(&[Offered {
+            server: "fs".into(),
+            trust,
+            tools,
+        }])
+    }
+
+    fn tool(name: &str) -> Value {
+        json!({"name": name, "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}})
+    }
+
+    #[test]
+    fn a_bad_tool_is_left_out_and_hides_no_other() {
+        let tools = offered(
+            Trust::default(),
+            vec![json!({"inputSchema": 1}), tool("read"), json!(7)],
+        );
+        assert_eq!(
+            tools
+                .catalog
+                .tools()
+                .map(|tool| tool.id.to_string())
+                .collect::<Vec<_>>(),
+            ["fs.read"]
+        );
+        assert_eq!(tools.problems.len(), 2);
+    }
+
+    #[test]
+    fn a_claim_to_be_read_only_is_believed_only_when_the_configuration_says_so() {
+        for (trust, expected) in [
+            (Trust::default(), None),
+            (
+                Trust {
+                    annotations: true,
+                    read_only: Vec::new(),
+                },
+                Some(true),
+            ),
+            (
+                Trust {
+                    annotations: false,
+                    read_only: vec!["re*".into()],
+                },
+                Some(true),
+            ),
+            (
+                Trust {
+                    annotations: false,
+                    read_only: vec!["x*".into()],
+                },
+                None,
+            ),
+        ] {
+            let tools = offered(trust, vec![tool("read")]);
+            assert_eq!(
+                tools.catalog.tools().next().unwrap().effects.read_only,
+                expected
+            );
+        }
+    }
+
+    #[test]
+    fn arguments_that_do_not_fit_are_findings() {
+        let schema =
+            json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+        let tools = offered(
+            Trust::default(),
+            vec![json!({"name": "t", "inputSchema": schema})],
+        );
+        let tool = tools.catalog.tools().next().unwrap();
+        assert_eq!(tool.input.findings(&json!({"n": 1})), Vec::<String>::new());
+        assert_eq!(tool.input.findings(&json!({"n": "1"})).len(), 1);
+    }
+
+    #[test]
+    fn a_star_stands_for_any_characters() {
+        for (pattern, name, expected) in [
+            ("read", "read", true),
+            ("read", "reads", false),
+            ("*", "x", true),
+            ("a*c", "abc", true),
+            ("a*c", "ab", false),
+            ("*_all", "delete_all", true),
+            ("a*b*c", "axbyc", true),
+            ("a*a", "a", false),
+        ] {
+            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What the loop acts with: it performs effects, in order.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::time::Duration;
+
+use airlock_core::decide::{Answer, AuthorizedCall, Question};
+use airlock_core::effect::{Effect, Event, GuestStop, GuestUsage};
+use airlock_core::id::CallId;
+use airlock_core::outcome::{LostCause, Reply};
+use airlock_core::report::Report;
+use futures_util::future::{AbortHandle, Abortable, LocalBoxFuture};
+use futures_util::stream::FuturesUnordered;
+use sandbox_protocol::Step;
+use tokio::time::Sleep;
+
+use super::Record;
+use super::record::RecordError;
+use crate::broker::{Cancel, Inner, RunEvent};
+use crate::sandbox::{Guest, GuestBounds};
+
+pub(super) type Open<'a, T> = FuturesUnordered<Abortable<LocalBoxFuture<'a, (CallId, T)>>>;
+
+pub(crate) struct Hands<'a> {
+    pub(super) broker: &'a Inner,
+    pub(super) cancel: &'a Cancel,
+    record: Record,
+    watch: &'a mut dyn FnMut(RunEvent),
+    guest: Option<Guest>,
+    pub(super) calls: Open<'a, Reply>,
+    pub(super) asks: Open<'a, Answer>,
+    /// A call or question is withdrawn by dropping its future.
+    pub(super) aborts: HashMap<CallId, AbortHandle>,
+    pub(super) alarm: Option<Pin<Box<Sleep>>>,
+    /// Heard and not yet handed on.
+    pub(super) heard: Vec<Event>,
+    pub(super) is_cancelled: bool,
+}
+
+impl<'a> Hands<'a> {
+    pub(crate) fn new(
+        broker: &'a Inner,
+        record: Record,
+        cancel: &'a Cancel,
+        watch: &'a mut dyn FnMut(RunEvent),
+    ) -> Self {
+        Self {
+            broker,
+            cancel,
+            record,
+            watch,
+            guest: None,
+            calls: FuturesUnordered::new(),
+            asks: FuturesUnordered::new(),
+            aborts: HashMap::new(),
+            alarm: None,
+            heard: Vec::new(),
+            is_cancelled: false,
+        }
+    }
+
+    pub(super) fn now_ms(&self) -> u64 {
+        self.broker.clock.now_ms()
+    }
+
+    /// Performs effects in order; the report, when the run is over. If an entry cannot be
+    /// written, nothing that follows it is done.
+    pub(super) async fn perform(
+        &mut self,
+        effects: Vec<Effect>,
+        deadline_at_ms: u64,
+    ) -> Option<Report> {
+        match self.try_perform(effects, deadline_at_ms).await {
+            Ok(report) => report,
+            Err(error) => {
+                self.heard.push(Event::AppendFailed {
+                    why: error.to_string(),
+                });
+                None
+            }
+        }
+    }
+
+    async fn try_perform(
+        &mut self,
+        effects: Vec<Effect>,
+        deadline_at_ms: u64,
+    ) -> Result<Option<Report>, RecordError> {
+        for effect in effects {
+            // Entries that follow each other share one write.
+            if !matches!(effect, Effect::Append { .. }) {
+                self.flush()?;
+            }
+            match effect {
+                Effect::Append { entry, sync } => self.record.add(entry, sync)?,
+                Effect::StartGuest(start) => {
+                    self.let_calls_leave().await;
+                    let bounds = GuestBounds {
+                        deadline_at_ms,
+                        ..GuestBounds::of(&self.broker.limits)
+                    };
+                    let mut guest = self.broker.sandbox.guest(bounds, self.cancel.stop_handle());
+                    self.came(guest.start(&start), guest.usage());
+                    self.guest = Some(guest);
+                }
+                Effect::Resume(resume) => {
+                    self.let_calls_leave().await;
+                    if let Some(mut guest) = self.guest.take() {
+                        guest.stop_at_ms(deadline_at_ms);
+                        self.came(guest.resume(&resume), guest.usage());
+                        self.guest = Some(guest);
+                    }
+                }
+                Effect::StopGuest => self.guest = None,
+                Effect::Call(call) => self.call(call),
+                Effect::Ask(question) => self.ask(question),
+                Effect::CancelCall(call) | Effect::WithdrawAsk(call) => self.withdraw(call),
+                Effect::Console(lines) => {
+                    lines.into_iter().for_each(|line| (self.watch)(line.into()))
+                }
+                Effect::WakeAt { at_ms } => {
+                    let wait = Duration::from_millis(at_ms.saturating_sub(self.now_ms()));
+                    self.alarm = Some(Box::pin(tokio::time::sleep(wait)));
+                }
+                Effect::Finish(report) => return Ok(Some(*report)),
+            }
+        }
+        self.flush()?;
+        Ok(None)
+    }
+
+    fn flush(&mut self) -> Result<(), RecordError> {
+        let written = self.record.flush()?;
+        written
+            .into_iter()
+            .filter_map(RunEvent::of)
+            .for_each(|event| (self.watch)(event));
+        Ok(())
+    }
+
+    fn call(&mut self, call: AuthorizedCall) {
+        let (id, wall) = (
+            call.id(),
+            Duration::from_millis(self.broker.limits.call_wall_ms_max),
+        );
+        let reply = self.broker.call(call, wall);
+        let secrets = &self.broker.secrets;
+        let bounded = async move {
+            let late = || Reply::Lost {
+                why: "no reply in time".into(),
+                cause: LostCause::TimedOut,
+            };
+            let mut reply = tokio::time::timeout(wall, reply)
+                .await
+                .unwrap_or_else(|_| late());
+            strike(secrets, &mut reply);
+            (id, reply)
+        };
+        let (abort, registration) = AbortHandle::new_pair();
+        self.aborts.insert(id, abort);
+        self.calls
+            .push(Abortable::new(Box::pin(bounded), registration));
+    }
+
+    fn ask(&mut self, question: Question) {
+        let id = question.call;
+        let answer = self.broker.ask(question);
+        let (abort, registration) = AbortHandle::new_pair();
+        self.aborts.insert(id, abort);
+        self.asks.push(Abortable::new(
+            Box::pin(async move { (id, answer.await) }),
+            registration,
+        ));
+    }
+
+    fn withdraw(&mut self, call: CallId) {
+        if let Some(abort) = self.aborts.remove(&call) {
+            abort.abort();
+        }
+    }
+
+    fn came(&mut self, came: Result<Step, GuestStop>, usage: GuestUsage) {
+        self.heard.push(match came {
+            Ok(step) => Event::Stepped { step, usage },
+            Err(stop) => Event::GuestStopped { stop, usage },
+        });
+    }
+}
+
+/// Credentials stay on this side, also when a server repeats them.
+fn strike(secrets: &crate::config::Secrets, reply: &mut Reply) {
+    match reply {
+        Reply::Result {
+            content,
+            structured_content,
+            ..
+        } => {
+            secrets.strike_bytes(content);
+            structured_content
+                .iter_mut()
+                .for_each(|bytes| secrets.strike_bytes(bytes));
+        }
+        Reply::Refused { message, .. } => secrets.strike_text(message),
+        Reply::NotSent { why } | Reply::Lost { why, .. } => secrets.strike_text(why),
+    }
+}

@@ -1,0 +1,64 @@
+//! What the loop hears with: everything that has happened is handed on at once,
+//! so that outcomes which arrive together reach the script together.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+use airlock_core::effect::Event;
+use futures_util::{FutureExt as _, StreamExt as _};
+
+use super::Hands;
+
+impl Hands<'_> {
+    /// At least one event.
+    pub(super) async fn wait(&mut self) -> Vec<Event> {
+        poll_fn(|cx| {
+            self.listen(cx);
+            if self.heard.is_empty() {
+                Poll::Pending
+            } else {
+                Poll::Ready(std::mem::take(&mut self.heard))
+            }
+        })
+        .await
+    }
+
+    /// Calls that were begun leave now, before the guest takes the thread.
+    pub(super) async fn let_calls_leave(&mut self) {
+        poll_fn(|cx| {
+            self.listen(cx);
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    fn listen(&mut self, cx: &mut Context<'_>) {
+        // First, so that a guest which was interrupted for it does not hide the reason.
+        if !self.is_cancelled
+            && let Poll::Ready(why) = self.cancel.poll(cx)
+        {
+            self.is_cancelled = true;
+            self.heard.insert(0, Event::Cancelled { why });
+        }
+        while let Poll::Ready(Some(settled)) = self.calls.poll_next_unpin(cx) {
+            if let Ok((call, reply)) = settled {
+                self.aborts.remove(&call);
+                self.heard.push(Event::Replied { call, reply });
+            }
+        }
+        while let Poll::Ready(Some(answered)) = self.asks.poll_next_unpin(cx) {
+            if let Ok((call, answer)) = answered {
+                self.aborts.remove(&call);
+                self.heard.push(Event::Answered { call, answer });
+            }
+        }
+        if self
+            .alarm
+            .as_mut()
+            .is_some_and(|alarm| alarm.poll_unpin(cx).is_ready())
+        {
+            self.alarm = None;
+            self.heard.push(Event::Woke);
+        }
+    }
+}
