@@ -11,6 +11,8 @@ use super::escape;
 
 /// Calls that are shown; the journal has them all.
 const CALLS_SHOWN: usize = 40;
+const TOOL_CHARS_SHOWN: usize = 48;
+const REASONS_CHARS_SHOWN: usize = 120;
 const MESSAGE_CHARS_SHOWN: usize = 600;
 
 /// The value as text: a string as it is, everything else as JSON for reading.
@@ -52,34 +54,13 @@ pub fn ending(report: &Report, script: (&str, &str)) -> Option<Problem> {
 /// Which calls were made and what became of them, one line each.
 #[must_use]
 pub fn calls(calls: &[ReportedCall]) -> String {
-    let width = calls
-        .iter()
-        .take(CALLS_SHOWN)
+    let shown = || calls.iter().take(CALLS_SHOWN);
+    let width = shown()
         .map(|call| call.tool.chars().count())
         .max()
-        .unwrap_or(0)
-        .min(48);
-    let mut text = String::new();
-    for call in calls.iter().take(CALLS_SHOWN) {
-        let code = call
-            .code
-            .map(|code| format!(" ({code})"))
-            .unwrap_or_default();
-        let tool = escape::brief(&call.tool, 48);
-        text.push_str(&format!(
-            "{:>5}  {tool:width$}  {}{code}, {} ms",
-            call.id,
-            outcome(call.outcome),
-            call.ms
-        ));
-        if !matches!(call.outcome, ReportedOutcome::Returned) {
-            text.push_str(&format!(
-                "  {}",
-                escape::brief(&call.reasons.join("; "), 120)
-            ));
-        }
-        text.push('\n');
-    }
+        .unwrap_or(0);
+    let width = width.min(TOOL_CHARS_SHOWN);
+    let mut text: String = shown().map(|call| row(call, width)).collect();
     if calls.len() > CALLS_SHOWN {
         text.push_str(&format!(
             "       … and {} more\n",
@@ -87,6 +68,28 @@ pub fn calls(calls: &[ReportedCall]) -> String {
         ));
     }
     text
+}
+
+fn row(call: &ReportedCall, width: usize) -> String {
+    let (outcome, tool) = (
+        outcome(call.outcome),
+        escape::brief(&call.tool, TOOL_CHARS_SHOWN),
+    );
+    let code = call.code.filter(|code| code.as_str() != outcome);
+    let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
+    let nothing_left = matches!(
+        call.outcome,
+        ReportedOutcome::Denied | ReportedOutcome::Refused | ReportedOutcome::NotSent
+    );
+    let why = if nothing_left {
+        format!(
+            "  {}",
+            escape::brief(&call.reasons.join("; "), REASONS_CHARS_SHOWN)
+        )
+    } else {
+        format!(", {} ms", call.ms)
+    };
+    format!("{:>5}  {tool:width$}  {outcome}{code}{why}\n", call.id)
 }
 
 /// One line: which run it was, how it ended, and what it took.
@@ -98,7 +101,7 @@ pub fn footer(report: &Report) -> String {
     };
     let status = format!("{:?}", report.status).to_lowercase();
     format!(
-        "run {}: {status}, {calls}, {} ms\n",
+        "run {}: {status}, {calls}, {} ms",
         report.run, report.usage.wall_ms
     )
 }
@@ -142,7 +145,7 @@ fn next(code: Code) -> &'static str {
             "catch the ToolError in the script, or call the tool otherwise"
         }
         Code::InvalidArguments => "`airlock types` prints what the tool takes",
-        Code::Denied => "allow it with --allow 'SERVER.TOOL', or do without the call",
+        Code::Denied => "change the rule if the call is wanted, or do without it",
         Code::Refused => "do without the call, or ask whoever refused it",
         Code::Unanswered => {
             "run it where somebody can answer, or allow it with --allow 'SERVER.TOOL'"
@@ -248,7 +251,7 @@ mod tests {
         ]);
         assert_eq!(
             shown,
-            "    1  fs.delete  returned, 4 ms\n    2  fs.delete  denied (denied), 4 ms  rule --deny 'fs.*'\n"
+            "    1  fs.delete  returned, 4 ms\n    2  fs.delete  denied  rule --deny 'fs.*'\n"
         );
     }
 }

@@ -1,0 +1,91 @@
+//! What the exit code of `airlock` means. Stable.
+
+use airlock_core::code::Code;
+use airlock_core::problem::Problem;
+use airlock_core::report::{Report, Status};
+
+pub const DONE: u8 = 0;
+/// An error inside airlock.
+pub const INTERNAL: u8 = 1;
+/// Wrong usage.
+pub const USAGE: u8 = 2;
+/// The script failed.
+pub const SCRIPT_FAILED: u8 = 20;
+/// A limit stopped the run.
+pub const LIMIT: u8 = 21;
+/// A denial or refusal that the script did not catch.
+pub const DENIED: u8 = 22;
+/// The configuration is invalid, or a server cannot be reached.
+pub const CONFIGURATION: u8 = 30;
+/// The journal cannot be written, or it does not verify.
+pub const JOURNAL: u8 = 31;
+/// Cancelled, by Ctrl-C or a signal.
+pub const CANCELLED: u8 = 130;
+
+#[must_use]
+pub fn of_report(report: &Report) -> u8 {
+    match (report.status, report.code) {
+        (Status::Done, _) => DONE,
+        (Status::Cancelled, _) => CANCELLED,
+        (_, Some(Code::JournalUnwritable)) => JOURNAL,
+        (_, Some(Code::Internal | Code::EngineFault)) => INTERNAL,
+        (
+            Status::Failed,
+            Some(
+                Code::Denied
+                | Code::Refused
+                | Code::Unanswered
+                | Code::NotDisclosed
+                | Code::DescriptionChanged,
+            ),
+        ) => DENIED,
+        (Status::Failed, _) => SCRIPT_FAILED,
+        (Status::Stopped | Status::Paused, _) => LIMIT,
+    }
+}
+
+#[must_use]
+pub fn of_problem(problem: &Problem) -> u8 {
+    match &*problem.code {
+        "usage" => USAGE,
+        "config-invalid" | "server-unavailable" => CONFIGURATION,
+        "journal-unwritable" | "journal-unreadable" | "journal-broken" => JOURNAL,
+        "cancelled" => CANCELLED,
+        _ => INTERNAL,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airlock_core::report::Usage;
+
+    #[test]
+    fn every_end_of_a_run_has_its_exit_code() {
+        for (status, code, expected) in [
+            (Status::Done, None, 0),
+            (Status::Failed, Some(Code::ScriptError), 20),
+            (Status::Failed, Some(Code::ToolFailed), 20),
+            (Status::Failed, Some(Code::Deadlock), 20),
+            (Status::Failed, Some(Code::Denied), 22),
+            (Status::Failed, Some(Code::Unanswered), 22),
+            (Status::Stopped, Some(Code::LimitTime), 21),
+            (Status::Stopped, Some(Code::JournalUnwritable), 31),
+            (Status::Stopped, Some(Code::EngineFault), 1),
+            (Status::Cancelled, Some(Code::Cancelled), 130),
+        ] {
+            let report = Report {
+                run: String::new(),
+                status,
+                code,
+                value: None,
+                error: None,
+                console: Vec::new(),
+                console_dropped_bytes: 0,
+                calls: Vec::new(),
+                usage: Usage::default(),
+            };
+            assert_eq!(of_report(&report), expected, "{status:?} {code:?}");
+        }
+    }
+}

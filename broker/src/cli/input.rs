@@ -1,0 +1,169 @@
+//! Where a script and its input come from. Both are read whole, within limits,
+//! before anything else happens.
+
+use std::io::Read;
+use std::path::Path;
+
+use airlock_core::limits::Limits;
+use airlock_core::problem::Problem;
+use serde_json::Value;
+
+use super::options::usage;
+use crate::config::units::show_bytes;
+
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// A script's name, which its errors carry, and its text.
+pub(super) fn script(
+    path: Option<&Path>,
+    code: Option<String>,
+    limits: &Limits,
+) -> Result<(String, String), Problem> {
+    let bytes_max = u64::from(limits.script_bytes_max);
+    let (name, text) = match (path, code) {
+        (None, Some(code)) => ("-e".to_owned(), code),
+        (Some(path), None) if path == Path::new("-") => (
+            "stdin".to_owned(),
+            read(std::io::stdin().lock(), "the script on stdin", bytes_max)?,
+        ),
+        (Some(path), None) => {
+            let name = path
+                .file_name()
+                .unwrap_or(path.as_os_str())
+                .to_string_lossy()
+                .into_owned();
+            (name, read_file(path, "the script", bytes_max)?)
+        }
+        (None, None) => {
+            let next = "write a file, `-` for stdin, or -e CODE";
+            return Err(usage(
+                "there is no script",
+                "neither a file nor -e was given",
+                next,
+            ));
+        }
+        (Some(_), Some(_)) => {
+            let why = "a file and -e were both given";
+            return Err(usage("there are two scripts", why, "give one of them"));
+        }
+    };
+    if text.trim().is_empty() {
+        let next = "write at least a `return`, such as 'return 1 + 1'";
+        let what = format!("the script {name} is empty");
+        return Err(usage(what, "it holds nothing but white space", next));
+    }
+    let text = text
+        .strip_prefix(BYTE_ORDER_MARK)
+        .map(str::to_owned)
+        .unwrap_or(text);
+    Ok((name, text))
+}
+
+/// The JSON of `--input`: a text, or `@FILE`.
+pub(super) fn input(argument: &str, limits: &Limits) -> Result<Value, Problem> {
+    let bytes_max = u64::from(limits.input_bytes_max);
+    let text = match argument.strip_prefix('@') {
+        Some("-") => read(std::io::stdin().lock(), "the input on stdin", bytes_max)?,
+        Some(path) => read_file(Path::new(path), "the input", bytes_max)?,
+        None => argument.to_owned(),
+    };
+    serde_json::from_str(&text).map_err(|error| {
+        let next = "write JSON, such as --input '{\"a\": 1}', or --input @FILE";
+        usage("`--input` is not JSON", error.to_string(), next)
+    })
+}
+
+fn read_file(path: &Path, kind: &str, bytes_max: u64) -> Result<String, Problem> {
+    let what = format!("{kind} {}", path.display());
+    let file = std::fs::File::open(path).map_err(|error| {
+        usage(
+            format!("{what} cannot be read"),
+            error.to_string(),
+            "check the path",
+        )
+    })?;
+    read(file, &what, bytes_max)
+}
+
+fn read(source: impl Read, what: &str, bytes_max: u64) -> Result<String, Problem> {
+    let cannot = |why: String, next: &str| usage(format!("{what} cannot be read"), why, next);
+    let mut bytes = Vec::new();
+    source
+        .take(bytes_max + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| cannot(error.to_string(), "check the path"))?;
+    if bytes.len() as u64 > bytes_max {
+        let why = format!("it is larger than {}", show_bytes(bytes_max));
+        let next = "make it smaller, or raise the limit with --limit script=… or --limit input=…";
+        return Err(cannot(why, next));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let why = format!(
+            "it is not UTF-8 from byte {} on",
+            error.utf8_error().valid_up_to()
+        );
+        cannot(why, "save it as UTF-8")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+
+    fn check(path: Option<&Path>, code: Option<&str>, expected: Result<&str, &str>) {
+        let found = script(path, code.map(str::to_owned), &Limits::default());
+        match (found, expected) {
+            (Ok((_, text)), Ok(expected)) => assert_eq!(text, expected),
+            (Err(problem), Err(why)) => {
+                assert!(
+                    problem.why.contains(why) && problem.code == "usage",
+                    "{problem}"
+                );
+            }
+            (found, expected) => panic!("{found:?}, not {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn a_script_comes_from_one_place_and_is_text() {
+        let scratch = Scratch::new();
+        let file = scratch.file("a.js", "\u{feff}return 1");
+        check(Some(&file), None, Ok("return 1"));
+        check(None, Some("return 2"), Ok("return 2"));
+        check(None, None, Err("neither"));
+        check(Some(&file), Some("x"), Err("both"));
+        check(None, Some(" \n"), Err("white space"));
+        check(Some(Path::new("/nowhere.js")), None, Err("No such file"));
+        check(Some(scratch.path()), None, Err("directory"));
+        std::fs::write(scratch.path().join("b.js"), b"a\xff").unwrap();
+        check(
+            Some(&scratch.path().join("b.js")),
+            None,
+            Err("not UTF-8 from byte 1"),
+        );
+    }
+
+    #[test]
+    fn an_input_is_json_from_a_text_or_a_file() {
+        let scratch = Scratch::new();
+        let file = format!("@{}", scratch.file("in.json", "[1]").display());
+        let limits = Limits::default();
+        assert_eq!(input("{\"a\":1}", &limits), Ok(serde_json::json!({"a": 1})));
+        assert_eq!(input(&file, &limits), Ok(serde_json::json!([1])));
+        assert_eq!(
+            input("{a:1}", &limits).unwrap_err().what,
+            "`--input` is not JSON"
+        );
+        let small = Limits {
+            input_bytes_max: 2,
+            ..limits
+        };
+        assert!(
+            input(&file, &small)
+                .unwrap_err()
+                .why
+                .contains("larger than 2B")
+        );
+    }
+}

@@ -1,0 +1,153 @@
+//! The command line: one file per command.
+
+mod demo_server;
+mod engines;
+pub mod exit;
+mod input;
+mod options;
+mod progress;
+mod run;
+mod runs;
+mod screen;
+mod signals;
+mod types;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use airlock_core::problem::Problem;
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+use crate::config::Environment;
+use screen::Screen;
+
+/// A sandbox broker for MCP: one script, one cage, every call decided and recorded.
+#[derive(Debug, Parser)]
+#[command(name = "airlock", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a script
+    Run(Box<run::RunOptions>),
+    /// Print what a script may call, as TypeScript declarations
+    Types(Box<types::TypesOptions>),
+    /// Look at the journals of runs
+    #[command(subcommand)]
+    Runs(runs::RunsCommand),
+    /// Serve the demo tools on stdio, as an MCP server
+    DemoServer,
+    /// Show the engines that scripts run in
+    Engines(engines::EnginesOptions),
+}
+
+/// What a command leaves behind: an exit code, or a problem that has one.
+type Outcome = Result<u8, Problem>;
+
+pub fn main(arguments: impl IntoIterator<Item = OsString>, environment: Environment) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return ExitCode::from(unparsed(&error, &environment)),
+    };
+    let json = cli.command.is_json();
+    let outcome = match cli.command {
+        Command::Run(options) => run::run(*options, &environment),
+        Command::Types(options) => types::run(*options, &environment),
+        Command::Runs(command) => runs::run(command, &environment),
+        Command::DemoServer => demo_server::run(),
+        Command::Engines(options) => engines::run(&options),
+    };
+    ExitCode::from(outcome.unwrap_or_else(|problem| {
+        if json {
+            let _ = print(&format!("{}\n", serde_json::json!({ "problem": problem })));
+        }
+        Screen::of_process(&environment, false).problem(&problem);
+        exit::of_problem(&problem)
+    }))
+}
+
+impl Command {
+    fn is_json(&self) -> bool {
+        match self {
+            Self::Run(options) => options.json,
+            Self::Types(options) => options.json,
+            Self::Runs(command) => command.is_json(),
+            Self::Engines(options) => options.json,
+            Self::DemoServer => false,
+        }
+    }
+}
+
+/// The only way to stdout. A reader that went away is not our failure.
+fn print(text: &str) -> Result<(), Problem> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            let why = error.to_string();
+            Err(Problem::new(
+                "internal",
+                "the output cannot be written",
+                why,
+                "see to where it goes",
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn print_json(value: &impl serde::Serialize) -> Result<(), Problem> {
+    let text = serde_json::to_string(value).map_err(|error| {
+        Problem::new(
+            "internal",
+            "the output cannot be made",
+            error.to_string(),
+            "",
+        )
+    })?;
+    print(&format!("{text}\n"))
+}
+
+fn unparsed(error: &clap::Error, environment: &Environment) -> u8 {
+    let text = error.render().to_string();
+    if matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+    ) {
+        return print(&text).map_or(exit::INTERNAL, |()| exit::DONE);
+    }
+    let mut paragraphs = text.split("\n\n").map(str::trim);
+    let first = paragraphs
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches("error: ");
+    let why = first.split_whitespace().collect::<Vec<_>>().join(" ");
+    let tip = paragraphs.find_map(|paragraph| paragraph.strip_prefix("tip: "));
+    let next = tip.unwrap_or("`airlock --help` and `airlock COMMAND --help` list what there is");
+    let problem = options::usage("the command line cannot be read", why, next);
+    Screen::of_process(environment, false).problem(&problem);
+    exit::USAGE
+}
+
+/// A runtime for one command.
+fn runtime() -> Result<tokio::runtime::Runtime, Problem> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| {
+            Problem::new(
+                "internal",
+                "no threads can be started",
+                error.to_string(),
+                "",
+            )
+        })
+}

@@ -1,0 +1,163 @@
+//! Flags that several commands share.
+
+use std::path::PathBuf;
+
+use airlock_core::problem::Problem;
+use clap::Args;
+
+use crate::config::{Config, Environment, Flags};
+
+/// Which servers there are.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct ServerOptions {
+    /// A server: NAME=COMMAND… (a command line) or NAME=https://… (streamable HTTP)
+    #[arg(long = "server", value_name = "NAME=TARGET")]
+    servers: Vec<String>,
+    /// A file in the conventional {"mcpServers": {…}} form
+    #[arg(long = "mcp-config", value_name = "FILE")]
+    mcp_configs: Vec<PathBuf>,
+    /// An airlock.toml: servers, rules, limits
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Adds the embedded demo server as `demo`
+    #[arg(long)]
+    demo: bool,
+    /// Goes on without the servers that cannot be reached
+    #[arg(long)]
+    pub(super) skip_unreachable: bool,
+}
+
+/// What may happen. The order does not matter; the strictest rule wins.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct RuleOptions {
+    /// Calls that are made without asking, such as 'fs.read_*'
+    #[arg(long, value_name = "PATTERN")]
+    allow: Vec<String>,
+    /// Calls that somebody at the terminal is asked about
+    #[arg(long, value_name = "PATTERN")]
+    ask: Vec<String>,
+    /// Calls that are not made
+    #[arg(long, value_name = "PATTERN")]
+    deny: Vec<String>,
+}
+
+/// None is unlimited.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct LimitOptions {
+    /// The run's clock, sleeps included [default: 30s]
+    #[arg(long, value_name = "DURATION")]
+    timeout: Option<String>,
+    /// Memory of the sandbox [default: 256MiB]
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<String>,
+    /// Calls of one run [default: 1000]
+    #[arg(long, value_name = "N")]
+    max_calls: Option<String>,
+    /// Calls at the same time [default: 16]
+    #[arg(long, value_name = "N")]
+    max_in_flight: Option<String>,
+    /// Console output that is kept [default: 256KiB]
+    #[arg(long, value_name = "SIZE")]
+    max_output: Option<String>,
+    /// One call, until its reply [default: 60s]
+    #[arg(long, value_name = "DURATION")]
+    call_timeout: Option<String>,
+    /// Any limit by its name, such as cpu=5s; README.md lists them
+    #[arg(long = "limit", value_name = "NAME=VALUE")]
+    limits: Vec<String>,
+}
+
+/// Where the journal goes.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct StateOptions {
+    /// Where journals are kept [default: the XDG state directory]
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) state_dir: Option<PathBuf>,
+}
+
+impl ServerOptions {
+    pub(super) fn into_flags(self) -> Result<Flags, Problem> {
+        let demo = if self.demo {
+            Some(this_program()?)
+        } else {
+            None
+        };
+        let Self {
+            servers,
+            mcp_configs,
+            config,
+            ..
+        } = self;
+        Ok(Flags {
+            servers,
+            mcp_configs,
+            config,
+            demo,
+            ..Flags::default()
+        })
+    }
+}
+
+impl RuleOptions {
+    pub(super) fn add_to(self, flags: &mut Flags) {
+        (flags.allow, flags.ask, flags.deny) = (self.allow, self.ask, self.deny);
+    }
+}
+
+impl LimitOptions {
+    pub(super) fn add_to(self, flags: &mut Flags) -> Result<(), Problem> {
+        for limit in self.limits {
+            let (name, value) = limit.split_once('=').ok_or_else(|| {
+                let what = format!("`--limit {limit}` cannot be read");
+                usage(
+                    what,
+                    "it has no `=`",
+                    "write --limit NAME=VALUE, such as --limit cpu=5s",
+                )
+            })?;
+            flags.limits.push((name.to_owned(), value.to_owned()));
+        }
+        let own = [
+            ("timeout", self.timeout),
+            ("memory", self.memory),
+            ("calls", self.max_calls),
+            ("in-flight", self.max_in_flight),
+            ("output", self.max_output),
+            ("call-timeout", self.call_timeout),
+        ];
+        let set = |(name, value): (&str, Option<String>)| Some((name.to_owned(), value?));
+        flags.limits.extend(own.into_iter().filter_map(set));
+        Ok(())
+    }
+}
+
+impl StateOptions {
+    pub(super) fn load(self, environment: &Environment) -> Result<Config, Problem> {
+        Config::load(
+            Flags {
+                state_dir: self.state_dir,
+                ..Flags::default()
+            },
+            environment,
+        )
+    }
+}
+
+fn this_program() -> Result<PathBuf, Problem> {
+    std::env::current_exe().map_err(|error| {
+        Problem::new(
+            "internal",
+            "the demo server cannot be started",
+            error.to_string(),
+            "",
+        )
+    })
+}
+
+pub(super) fn usage(
+    what: impl Into<String>,
+    why: impl Into<String>,
+    next: impl Into<String>,
+) -> Problem {
+    Problem::new("usage", what, why, next)
+}

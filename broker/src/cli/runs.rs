@@ -1,0 +1,321 @@
+//! `airlock runs`: what journals say. Nothing here writes one.
+
+use std::path::PathBuf;
+
+use airlock_core::id::RunId;
+use airlock_core::journal::{Body, Line, Verdict, Verified, read};
+use airlock_core::problem::Problem;
+use airlock_core::report::Status;
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::options::{StateOptions, usage};
+use super::{Outcome, exit, print, print_json};
+use crate::clock::utc;
+use crate::config::Environment;
+use crate::journal_file::{JournalError, StateDir};
+use crate::render::{self, escape};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum RunsCommand {
+    /// The latest runs, newest first
+    List {
+        /// How many
+        #[arg(long, short = 'n', default_value_t = 20)]
+        number: usize,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// What one run did
+    Show {
+        /// The run's id, or its beginning
+        run: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Whether a run's journal is whole, and which calls are in doubt
+    Verify {
+        /// The run's id, its beginning, or a journal's file
+        run: String,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Common {
+    #[command(flatten)]
+    state: StateOptions,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl RunsCommand {
+    pub(super) fn is_json(&self) -> bool {
+        let (Self::List { common, .. } | Self::Show { common, .. } | Self::Verify { common, .. }) =
+            self;
+        common.json
+    }
+}
+
+pub(super) fn run(command: RunsCommand, environment: &Environment) -> Outcome {
+    match command {
+        RunsCommand::List { number, common } => {
+            list(&state(common.state, environment)?, number, common.json)
+        }
+        RunsCommand::Show { run, common } => {
+            show(&state(common.state, environment)?, &run, common.json)
+        }
+        RunsCommand::Verify { run, common } => {
+            verify(&state(common.state, environment)?, &run, common.json)
+        }
+    }
+}
+
+fn state(options: StateOptions, environment: &Environment) -> Result<StateDir, Problem> {
+    Ok(StateDir::new(options.load(environment)?.state_dir))
+}
+
+fn list(state: &StateDir, number: usize, is_json: bool) -> Outcome {
+    let runs = state.runs_newest_first().map_err(unreadable)?;
+    let rows: Vec<Row> = runs
+        .iter()
+        .take(number)
+        .map(|run| Row::of(state, run))
+        .collect();
+    if is_json {
+        print_json(
+            &json!({ "runs": rows.iter().map(Row::json).collect::<Vec<_>>(), "total": runs.len() }),
+        )?;
+    } else {
+        print(&rows.iter().map(Row::text).collect::<String>())?;
+    }
+    Ok(exit::DONE)
+}
+
+/// One run in a list, from the two ends of its journal.
+struct Row {
+    run: RunId,
+    started: Option<Line>,
+    ended: Option<Line>,
+    is_running: bool,
+}
+
+impl Row {
+    fn of(state: &StateDir, run: &RunId) -> Self {
+        let line = |bytes: &[u8]| serde_json::from_slice::<Line>(bytes).ok();
+        let ends = state.ends(run).ok();
+        let ended = ends.as_ref().and_then(|ends| line(&ends.last));
+        Self {
+            run: run.clone(),
+            started: ends.as_ref().and_then(|ends| line(&ends.first)),
+            ended: ended.filter(|line| matches!(line.body, Body::Ended(_))),
+            is_running: state.is_running(run),
+        }
+    }
+
+    /// `running`, or `interrupted` when nobody writes it any more and it has no end.
+    fn status(&self) -> String {
+        match self.ended.as_ref().map(|line| &line.body) {
+            Some(Body::Ended(ended)) => status_word(ended.status),
+            _ if self.is_running => "running".into(),
+            _ => "interrupted".into(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let (code, usage) = match self.ended.as_ref().map(|line| &line.body) {
+            Some(Body::Ended(ended)) => (json!(ended.code), json!(ended.usage)),
+            _ => (Value::Null, Value::Null),
+        };
+        json!({
+            "run": self.run, "status": self.status(), "code": code, "script": self.script(),
+            "started_ms": self.started.as_ref().map(|line| line.at_ms), "usage": usage,
+        })
+    }
+
+    fn text(&self) -> String {
+        let at = self
+            .started
+            .as_ref()
+            .map(|line| utc(line.at_ms))
+            .unwrap_or_default();
+        let calls = match self.ended.as_ref().map(|line| &line.body) {
+            Some(Body::Ended(ended)) => format!("{} calls", ended.usage.calls),
+            _ => String::new(),
+        };
+        let script = escape::brief(self.script().unwrap_or("?"), 40);
+        format!(
+            "{}  {at:20}  {:11}  {calls:>10}  {script}\n",
+            self.run.0,
+            self.status()
+        )
+    }
+
+    fn script(&self) -> Option<&str> {
+        match &self.started.as_ref()?.body {
+            Body::RunStarted(started) => Some(&started.script_name),
+            _ => None,
+        }
+    }
+}
+
+fn show(state: &StateDir, id: &str, is_json: bool) -> Outcome {
+    let run = state.find(id).map_err(unreadable)?;
+    let journal = verified(state, &run)?;
+    if is_json {
+        print_json(&shown(&run, &journal))?;
+    } else {
+        let path = state.journal_path(&run);
+        let path = escape::line(&path.to_string_lossy()).into_owned();
+        print(&format!(
+            "run {}\n{}journal: {path}\n",
+            run.0,
+            render::history(&journal)
+        ))?;
+    }
+    Ok(exit::DONE)
+}
+
+fn verify(state: &StateDir, id: &str, is_json: bool) -> Outcome {
+    let (name, bytes) = if id.ends_with(".jsonl") {
+        let what = format!("{id} cannot be read");
+        let bytes = std::fs::read(PathBuf::from(id))
+            .map_err(|error| usage(what, error.to_string(), "check the path"))?;
+        (id.to_owned(), bytes)
+    } else {
+        let run = state.find(id).map_err(unreadable)?;
+        (run.0.to_string(), state.read(&run).map_err(unreadable)?)
+    };
+    let journal = read(&bytes).map_err(|broken| broken_journal(&name, &broken.to_string()))?;
+    if is_json {
+        print_json(&json!({
+            "run": started(&journal).map(|started| started.run.clone()), "entries": journal.lines.len(),
+            "intact": true, "head": journal.head, "ended": journal.ended().is_some(),
+            "cut": journal.cut.map(|cut| json!({ "after_entry": cut.after_line, "bytes": cut.bytes })),
+            "in_doubt": in_doubt(&journal),
+        }))?;
+    } else {
+        print(&format!(
+            "{}: {}",
+            escape::line(&name),
+            render::verification(&journal)
+        ))?;
+    }
+    Ok(exit::DONE)
+}
+
+fn verified(state: &StateDir, run: &RunId) -> Result<Verified, Problem> {
+    let bytes = state.read(run).map_err(unreadable)?;
+    read(&bytes).map_err(|broken| broken_journal(&run.0, &broken.to_string()))
+}
+
+fn shown(run: &RunId, journal: &Verified) -> Value {
+    let ended = journal.ended();
+    let status = ended.map_or_else(
+        || "interrupted".to_owned(),
+        |ended| status_word(ended.status),
+    );
+    let started = started(journal);
+    json!({
+        "run": run,
+        "status": status,
+        "code": ended.and_then(|ended| ended.code),
+        "error": ended.and_then(|ended| ended.error.clone()),
+        "script": started.map(|started| started.script_name.clone()),
+        "script_digest": started.map(|started| started.script_digest),
+        "seed": started.map(|started| started.seed.clone()),
+        "limits": started.map(|started| started.limits),
+        "rules": started.map(|started| started.rules.clone()),
+        "started_ms": journal.lines.first().map(|line| line.at_ms),
+        "calls": calls(journal),
+        "usage": ended.map(|ended| ended.usage),
+        "cut": journal.cut.is_some(),
+        "in_doubt": in_doubt(journal),
+    })
+}
+
+/// Each decided call with what became of it, in the words of a report.
+fn calls(journal: &Verified) -> Vec<Value> {
+    let settled = |call| {
+        journal.lines.iter().find_map(|line| match &line.body {
+            Body::Settled(settled) if settled.call == call => Some(settled),
+            _ => None,
+        })
+    };
+    let asked = |call| {
+        journal
+            .lines
+            .iter()
+            .any(|line| matches!(&line.body, Body::Asked(asked) if asked.call == call))
+    };
+    let decided = journal.lines.iter().filter_map(|line| match &line.body {
+        Body::Decided(decided) => Some(decided),
+        _ => None,
+    });
+    decided
+        .map(|decided| {
+            let settled = settled(decided.call);
+            let decision = match decided.decision {
+                _ if asked(decided.call) => "ask",
+                Verdict::Deny => "deny",
+                _ => "allow",
+            };
+            json!({
+                "id": decided.call, "tool": decided.tool, "decision": decision, "reasons": decided.reasons,
+                "args": decided.args,
+                "outcome": settled.map(|settled| json!(settled.outcome)),
+                "code": settled.map_or(json!(decided.code), |settled| json!(settled.code)),
+                "ms": settled.map(|settled| settled.ms),
+            })
+        })
+        .collect()
+}
+
+fn in_doubt(journal: &Verified) -> Vec<Value> {
+    let decided = journal.lines.iter().filter_map(|line| match &line.body {
+        Body::Decided(decided) if journal.in_doubt.contains(&decided.call) => Some(decided),
+        _ => None,
+    });
+    decided
+        .map(|decided| json!({ "id": decided.call, "tool": decided.tool, "args": decided.args }))
+        .collect()
+}
+
+fn started(journal: &Verified) -> Option<&airlock_core::journal::RunStarted> {
+    match &journal.lines.first()?.body {
+        Body::RunStarted(started) => Some(started),
+        _ => None,
+    }
+}
+
+fn status_word(status: Status) -> String {
+    format!("{status:?}").to_lowercase()
+}
+
+fn unreadable(error: JournalError) -> Problem {
+    match error {
+        JournalError::Unknown { .. } | JournalError::Ambiguous { .. } => usage(
+            "there is no such run",
+            error.to_string(),
+            "`airlock runs list` lists the runs that there are",
+        ),
+        JournalError::Io { .. } => Problem::new(
+            "journal-unreadable",
+            "the journal cannot be read",
+            error.to_string(),
+            "check --state-dir",
+        ),
+    }
+}
+
+fn broken_journal(name: &str, why: &str) -> Problem {
+    let what = format!("the journal of {name} does not verify");
+    Problem::new(
+        "journal-broken",
+        what,
+        why,
+        "trust nothing in it from that line on; somebody changed it, or the disk did",
+    )
+}
