@@ -133,6 +133,23 @@ impl Sandbox {
         self.shared.digest
     }
 
+    /// Bytes of compiled code and initialised memory.
+    pub fn image_bytes(&self) -> usize {
+        self.shared.image.precompiled.len()
+    }
+
+    /// What the loaded module imports, entry by entry: nothing, or it would not be loaded.
+    pub fn imports(&self) -> Vec<String> {
+        let module = self
+            .pooled()
+            .or_else(|| self.unpooled())
+            .map(|loaded| loaded.instances.module());
+        let imports = module.into_iter().flat_map(|module| module.imports());
+        imports
+            .map(|import| format!("{}.{}", import.module(), import.name()))
+            .collect()
+    }
+
     /// A guest that has not been started.
     pub fn guest(&self, bounds: GuestBounds, stop: &StopHandle) -> Guest {
         Guest::new(self.clone(), bounds, stop.clone())
