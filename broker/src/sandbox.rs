@@ -21,9 +21,7 @@ use std::sync::{Arc, OnceLock};
 use airlock_core::id::Digest;
 use guest_image::GuestImage;
 use thiserror::Error;
-use wasmtime::{
-    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig,
-};
+use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 pub use bounds::{GuestBounds, StopHandle};
 pub use guest::Guest;

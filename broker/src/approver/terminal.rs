@@ -57,7 +57,7 @@ impl Terminal {
         // What was typed before the question was shown is no answer to it.
         let _ = tcflush(&self.screen, QueueSelector::IFlush);
         let number = self.shown.fetch_add(1, Ordering::SeqCst) + 1;
-        let mut shown = Shown {
+        let mut open = Shown {
             terminal: self,
             is_open: true,
         };
@@ -69,7 +69,7 @@ impl Terminal {
             };
             match question_text::parse(&line) {
                 Typed::Answer(answer) => {
-                    shown.is_open = false;
+                    open.is_open = false;
                     return Ok(answer);
                 }
                 Typed::ShowAll => whole = true,
@@ -82,7 +82,7 @@ impl Terminal {
                         return Ok(Answer::Unanswered);
                     };
                     if let Some(answer) = question_text::parse_uses(&line) {
-                        shown.is_open = false;
+                        open.is_open = false;
                         return Ok(answer);
                     }
                     self.write("        that is no number; nothing was allowed\n")?;
