@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use airlock::core::effect::GuestStop;
-use airlock::core::limits::Limit;
 use airlock::sandbox::{GuestBounds, StopHandle};
+use airlock_core::effect::GuestStop;
+use airlock_core::limits::Limit;
 use sandbox_protocol::StepState;
 
 use crate::harness::{BOUNDS, End, NOW_MS, SANDBOX, Told, drive, echo, run, start};
