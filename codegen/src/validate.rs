@@ -23,6 +23,9 @@ const FINDINGS_MAX: usize = 20;
 const ERRORS_MAX: usize = 100;
 /// Values up to this many nodes are searched for every fault, larger ones for the first.
 const NODES_EXPLAINED_MAX: u64 = 50_000;
+/// What the faults of one search may take, each with the texts of two paths.
+const FAULTS_BYTES_MAX: u64 = 64 * 1024 * 1024;
+const FAULT_BYTES: u64 = 256;
 
 /// A schema, compiled once and used for every value.
 #[derive(Debug)]
@@ -61,14 +64,18 @@ impl Validator {
             root_name: root,
             value,
         };
-        let mut findings = if nodes > NODES_EXPLAINED_MAX {
-            self.compiled
-                .validate(value)
-                .err()
-                .map(|error| explain.all([error]))
-                .unwrap_or_default()
-        } else {
+        let faults = self.plan.faults(value, nodes);
+        let bytes = |faults: u64| {
+            faults.saturating_mul(FAULT_BYTES.saturating_add(cost::path_bytes(value)))
+        };
+        let mut findings = if nodes <= NODES_EXPLAINED_MAX && bytes(faults.all) <= FAULTS_BYTES_MAX
+        {
             explain.all(self.compiled.iter_errors(value).take(ERRORS_MAX))
+        } else if bytes(faults.in_one.max(1)) <= FAULTS_BYTES_MAX {
+            let first = self.compiled.validate(value).err();
+            explain.all(first)
+        } else {
+            vec![Finding::too_large_to_explain(root)]
         };
         findings.extend(unknown::warn(&self.schema, root, value));
         findings.dedup();
@@ -131,5 +138,7 @@ fn compile_as(schema: &Value, draft: Option<Draft>) -> Result<jsonschema::Valida
     })
 }
 
+#[cfg(test)]
+mod hostile;
 #[cfg(test)]
 mod tests;
