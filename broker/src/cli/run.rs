@@ -182,14 +182,13 @@ fn show(
     } else if let Some(value) = &report.value {
         print(&render::value(value, std::io::stdout().is_terminal()))?;
     }
-    if report.console_dropped_bytes > 0 {
-        screen.remark(&format!(
-            "… {} bytes of console output were dropped\n",
-            report.console_dropped_bytes
-        ));
-    }
-    if let Some(problem) = render::ending(report, script) {
+    if let Some(problem) = render::ending(report, script.0) {
         screen.problem(&problem);
+        let excerpt = report
+            .error
+            .as_ref()
+            .and_then(|error| render::excerpt(error, script.1));
+        screen.show(&excerpt.unwrap_or_default());
         if !report.calls.is_empty() {
             screen.show(&format!("calls:\n{}", render::calls(&report.calls)));
         }
