@@ -48,16 +48,29 @@ impl Validator {
         })
     }
 
-    /// Everything that is wrong with `value`, which the messages call `root` (`args`, `result`).
-    /// The value fits when no finding is an [`Severity::Error`].
+    /// Everything that is wrong with `value`, which the messages call `root` (`args`, `result`),
+    /// and what is probably not meant. The value fits when no finding is an [`Severity::Error`].
     #[must_use]
     pub fn check(&self, root: &str, value: &Value) -> Vec<Finding> {
+        if !self.plan.affords(value, cost::nodes(value)) {
+            return vec![Finding::too_costly(root)];
+        }
+        let mut findings = self.errors(root, value);
+        findings.extend(unknown::warn(&self.schema, root, value));
+        findings.truncate(FINDINGS_MAX);
+        findings
+    }
+
+    /// Only what makes the schema refuse `value`. A value that fits costs little here:
+    /// the search for what is probably not meant takes tens of times as long.
+    #[must_use]
+    pub fn errors(&self, root: &str, value: &Value) -> Vec<Finding> {
         let nodes = cost::nodes(value);
         if !self.plan.affords(value, nodes) {
             return vec![Finding::too_costly(root)];
         }
         if self.compiled.is_valid(value) {
-            return unknown::warn(&self.schema, root, value);
+            return Vec::new();
         }
         let explain = explain::Explain {
             schema: &self.schema,
@@ -77,13 +90,12 @@ impl Validator {
         } else {
             vec![Finding::too_large_to_explain(root)]
         };
-        findings.extend(unknown::warn(&self.schema, root, value));
         findings.dedup();
         findings.truncate(FINDINGS_MAX);
         findings
     }
 
-    /// Whether `value` fits. Cheaper than [`Self::check`] when nobody reads the findings.
+    /// Whether `value` fits. Cheaper than [`Self::errors`] when nobody reads the findings.
     #[must_use]
     pub fn accepts(&self, value: &Value) -> bool {
         self.plan.affords(value, cost::nodes(value)) && self.compiled.is_valid(value)
