@@ -20,9 +20,16 @@ pub fn airlock() -> &'static Path {
 
 /// Builds one target and answers where its executable is.
 pub fn build(selection: &[&str]) -> Result<PathBuf> {
-    let output = cargo().args(["build", "--message-format=json-render-diagnostics"]).args(profile()?).args(selection).output()?;
+    let output = cargo()
+        .args(["build", "--message-format=json-render-diagnostics"])
+        .args(profile()?)
+        .args(selection)
+        .output()?;
     if !output.status.success() {
-        bail!("cargo build {selection:?}:\n{}", String::from_utf8_lossy(&output.stderr));
+        bail!(
+            "cargo build {selection:?}:\n{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
     String::from_utf8_lossy(&output.stdout)
         .lines()
@@ -40,7 +47,16 @@ pub fn cargo() -> Command {
     cargo.current_dir(workspace());
     for (key, _) in std::env::vars_os() {
         let name = key.to_string_lossy();
-        if ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY_"].iter().any(|p| name.starts_with(p)) {
+        if [
+            "CARGO_PKG_",
+            "CARGO_MANIFEST_",
+            "CARGO_BIN_",
+            "CARGO_CRATE_",
+            "CARGO_PRIMARY_",
+        ]
+        .iter()
+        .any(|p| name.starts_with(p))
+        {
             cargo.env_remove(&key);
         }
     }
@@ -50,21 +66,43 @@ pub fn cargo() -> Command {
 /// The root of the workspace.
 #[must_use]
 pub fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate has a folder above it")
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("this crate has a folder above it")
 }
 
 /// The target folder of this build.
 pub fn target_dir() -> Result<PathBuf> {
     let test = std::env::current_exe()?;
-    let profile = test.ancestors().find(|dir| dir.file_name().is_some_and(|name| name == "deps"));
+    let profile = test
+        .ancestors()
+        .find(|dir| dir.file_name().is_some_and(|name| name == "deps"));
     let target = profile.and_then(Path::parent).and_then(Path::parent);
-    Ok(target.with_context(|| test.display().to_string())?.to_owned())
+    Ok(target
+        .with_context(|| test.display().to_string())?
+        .to_owned())
 }
 
 fn profile() -> Result<Vec<String>> {
     let test = std::env::current_exe()?;
-    let dir = test.ancestors().find(|dir| dir.file_name().is_some_and(|name| name == "deps")).and_then(Path::parent);
-    let name = dir.and_then(Path::file_name).context("no profile folder")?.to_string_lossy().into_owned();
-    let profile = if name == "debug" { "dev".to_owned() } else { name };
-    Ok(vec!["--target-dir".into(), target_dir()?.display().to_string(), "--profile".into(), profile])
+    let dir = test
+        .ancestors()
+        .find(|dir| dir.file_name().is_some_and(|name| name == "deps"))
+        .and_then(Path::parent);
+    let name = dir
+        .and_then(Path::file_name)
+        .context("no profile folder")?
+        .to_string_lossy()
+        .into_owned();
+    let profile = if name == "debug" {
+        "dev".to_owned()
+    } else {
+        name
+    };
+    Ok(vec![
+        "--target-dir".into(),
+        target_dir()?.display().to_string(),
+        "--profile".into(),
+        profile,
+    ])
 }

@@ -57,17 +57,29 @@ pub fn read_folder(folder: &Path) -> Result<Vec<CaseFile>> {
 }
 
 fn read(path: &Path) -> Result<CaseFile> {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let name = path
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     let text = std::fs::read_to_string(path)?;
     parse(&name, &text).with_context(|| path.display().to_string())
 }
 
 pub fn parse(name: &str, text: &str) -> Result<CaseFile> {
-    let mut case = CaseFile { name: name.into(), ..CaseFile::default() };
+    let mut case = CaseFile {
+        name: name.into(),
+        ..CaseFile::default()
+    };
     let (mut expand, mut strip) = (false, false);
     let mut body = text;
     while let Some((line, rest)) = body.split_once('\n') {
-        let Some((key, value)) = line.strip_prefix("// ").and_then(|line| line.split_once(": ")) else { break };
+        let Some((key, value)) = line
+            .strip_prefix("// ")
+            .and_then(|line| line.split_once(": "))
+        else {
+            break;
+        };
         match key {
             "expand" => expand = yes(value)?,
             "strip header" => strip = yes(value)?,
@@ -79,7 +91,11 @@ pub fn parse(name: &str, text: &str) -> Result<CaseFile> {
         bail!("a header names its `case` and what to `expect`");
     }
     let script = if strip { body } else { text };
-    case.script = if expand { expanded(script)? } else { script.to_owned() };
+    case.script = if expand {
+        expanded(script)?
+    } else {
+        script.to_owned()
+    };
     Ok(case)
 }
 
@@ -95,7 +111,11 @@ fn set(case: &mut CaseFile, key: &str, value: &str) -> Result<()> {
         "line" => case.line = Some(value.parse()?),
         "console" => case.console_contains.push(value.into()),
         "console bytes max" => case.console_bytes_max = Some(value.parse()?),
-        "calls" => case.calls = pairs(value)?.map(|(k, v)| Ok((k, v.parse()?))).collect::<Result<_>>()?,
+        "calls" => {
+            case.calls = pairs(value)?
+                .map(|(k, v)| Ok((k, v.parse()?)))
+                .collect::<Result<_>>()?
+        }
         "outcomes" => case.outcomes = Some(alternatives(value)),
         "args" => case.args = Some(alternatives(value)),
         "limits" => {
@@ -123,11 +143,17 @@ fn alternatives(value: &str) -> Vec<String> {
 }
 
 fn pairs(value: &str) -> Result<impl Iterator<Item = (String, &str)>> {
-    let pairs: Vec<_> = value.split_whitespace().map(|pair| pair.split_once('=')).collect();
+    let pairs: Vec<_> = value
+        .split_whitespace()
+        .map(|pair| pair.split_once('='))
+        .collect();
     if pairs.contains(&None) {
         bail!("takes name=number");
     }
-    Ok(pairs.into_iter().flatten().map(|(key, number)| (key.to_owned(), number)))
+    Ok(pairs
+        .into_iter()
+        .flatten()
+        .map(|(key, number)| (key.to_owned(), number)))
 }
 
 /// Writes out `{{"text" * count}}`, so that a file stays readable whose trick is its size.
@@ -136,7 +162,9 @@ fn expanded(text: &str) -> Result<String> {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{\"") {
         let (inside, behind) = after.split_once("}}").context("`{{` without `}}`")?;
-        let (quoted, count) = inside.rsplit_once("\" * ").context("`{{\"text\" * count}}`")?;
+        let (quoted, count) = inside
+            .rsplit_once("\" * ")
+            .context("`{{\"text\" * count}}`")?;
         let unit: String = serde_json::from_str(&format!("\"{quoted}\""))?;
         out.push_str(before);
         out.push_str(&unit.repeat(count.parse()?));

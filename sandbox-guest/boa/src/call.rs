@@ -26,11 +26,20 @@ pub(crate) fn make(
         Err(refusal) => return rejected(server, tool, refusal, &run, context),
     };
     let places = place::here(context, &run);
-    let (line, column) = places.first().map_or((0, 0), |place| (place.line, place.column));
+    let (line, column) = places
+        .first()
+        .map_or((0, 0), |place| (place.line, place.column));
     let (promise, resolvers) = JsPromise::new_pending(context);
     let mut calls = run.calls.borrow_mut();
     let ticket = calls.ticket();
-    calls.made.push(OpenCall { ticket, server, tool, args: encoded, line, column });
+    calls.made.push(OpenCall {
+        ticket,
+        server,
+        tool,
+        args: encoded,
+        line,
+        column,
+    });
     calls.waiting.insert(ticket, Waiting { resolvers, places });
     Ok(promise.into())
 }
@@ -46,7 +55,9 @@ fn encode_args(args: &[JsValue], run: &Run, context: &mut Context) -> Result<Vec
         return Ok(b"{}".to_vec());
     }
     let unsuitable = |what: &str| {
-        Refusal::Unsayable(format!("a tool takes one object of named arguments, not {what}"))
+        Refusal::Unsayable(format!(
+            "a tool takes one object of named arguments, not {what}"
+        ))
     };
     if args.len() > 1 {
         return Err(unsuitable("several values"));
@@ -73,32 +84,52 @@ fn rejected(
         Refusal::Unsayable(sentence) | Refusal::TooDeep(sentence) => {
             // Made by its constructor, so that it knows where it was made.
             let constructor = Kept::of(context)?.type_error.clone();
-            constructor.construct(&[js_string!(sentence).into()], None, context)?.into()
+            constructor
+                .construct(&[js_string!(sentence).into()], None, context)?
+                .into()
         }
         Refusal::TooLarge => {
             let limits = run.limits.get();
             let failure = Failure {
                 code: "limit-payload".to_owned(),
                 tool: tool_name(server, tool, run),
-                message: format!("the arguments are larger than {} bytes", limits.args_bytes_max),
+                message: format!(
+                    "the arguments are larger than {} bytes",
+                    limits.args_bytes_max
+                ),
                 retryable: false,
                 content: Vec::new(),
                 structured_content: Vec::new(),
             };
             let places = place::here(context, run);
             let name = run.script_name.borrow().clone();
-            tool_error::make(&failure, None, places, &name, limits.json_depth_max, context)?.into()
+            tool_error::make(
+                &failure,
+                None,
+                places,
+                &name,
+                limits.json_depth_max,
+                context,
+            )?
+            .into()
         }
     };
     let (promise, resolvers) = JsPromise::new_pending(context);
-    resolvers.reject.call(&JsValue::undefined(), &[reason], context)?;
+    resolvers
+        .reject
+        .call(&JsValue::undefined(), &[reason], context)?;
     Ok(promise.into())
 }
 
 fn tool_name(server: u16, tool: u16, run: &Run) -> String {
     let stubs = run.stubs.borrow();
-    let Some(server) = stubs.get(usize::from(server)) else { return String::new() };
-    let tool = server.tools.get(usize::from(tool)).map_or("", |tool| tool.member.as_str());
+    let Some(server) = stubs.get(usize::from(server)) else {
+        return String::new();
+    };
+    let tool = server
+        .tools
+        .get(usize::from(tool))
+        .map_or("", |tool| tool.member.as_str());
     format!("{}.{tool}", server.name)
 }
 
@@ -139,5 +170,7 @@ pub(crate) fn settle(outcome: CallOutcome, run: &Run, context: &mut Context) -> 
             (waiting.resolvers.reject, error.into())
         }
     };
-    settle.call(&JsValue::undefined(), &[value], context).map(drop)
+    settle
+        .call(&JsValue::undefined(), &[value], context)
+        .map(drop)
 }

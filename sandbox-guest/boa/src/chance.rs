@@ -19,7 +19,9 @@ impl Chance {
             z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
             z ^ (z >> 31)
         };
-        Self { state: [word(), word(), word(), word()] }
+        Self {
+            state: [word(), word(), word(), word()],
+        }
     }
 
     pub(crate) fn word(&mut self) -> u64 {

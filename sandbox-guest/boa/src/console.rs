@@ -32,7 +32,11 @@ impl Console {
             while !text.is_char_boundary(cut) {
                 cut -= 1;
             }
-            let kept = if first { text.get(..cut).unwrap_or_default() } else { "" };
+            let kept = if first {
+                text.get(..cut).unwrap_or_default()
+            } else {
+                ""
+            };
             self.kept_bytes += kept.len() as u64;
             self.dropped_bytes += (text.len() - kept.len()) as u64;
             if !kept.is_empty() {
@@ -63,11 +67,7 @@ impl Console {
 }
 
 /// `print(level, ...values)`: what every method of `console` ends in.
-pub(crate) fn print(
-    _this: &JsValue,
-    args: &[JsValue],
-    context: &mut Context,
-) -> JsResult<JsValue> {
+pub(crate) fn print(_this: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let level = match args.get_or_undefined(0).as_i32() {
         Some(0) => ConsoleLevel::Debug,
         Some(2) => ConsoleLevel::Info,
@@ -81,7 +81,9 @@ pub(crate) fn print(
     console.print(level, &text, &run.limits.get());
     if console.flooded {
         // Not an exception: no script can catch it.
-        return Err(JsError::from(EngineError::from(PanicError::new("output flood"))));
+        return Err(JsError::from(EngineError::from(PanicError::new(
+            "output flood",
+        ))));
     }
     Ok(JsValue::undefined())
 }

@@ -47,13 +47,18 @@ fn of_object(object: &JsObject, context: &mut Context) -> ScriptError {
     let mut message = quiet::text(object, "message", MESSAGE_MAX).unwrap_or_default();
     append_causes(object, &mut message, context);
     let places = places(object, context);
-    let (line, column) = places.first().map_or((0, 0), |place| (place.line, place.column));
+    let (line, column) = places
+        .first()
+        .map_or((0, 0), |place| (place.line, place.column));
     let script_name = Run::of(context).map(|run| run.script_name.borrow().clone());
     let origin = object.downcast_ref::<Origin>();
     ScriptError {
         name,
         message,
-        code: origin.as_ref().map(|origin| origin.code.clone()).unwrap_or_default(),
+        code: origin
+            .as_ref()
+            .map(|origin| origin.code.clone())
+            .unwrap_or_default(),
         line,
         column,
         stack: place::describe(&places, &script_name.unwrap_or_default()),
@@ -64,13 +69,17 @@ fn of_object(object: &JsObject, context: &mut Context) -> ScriptError {
 fn append_causes(object: &JsObject, message: &mut String, context: &mut Context) {
     let mut present = object.clone();
     for _ in 0..CAUSES_MAX {
-        let Some(cause) = quiet::read(&present, "cause") else { return };
+        let Some(cause) = quiet::read(&present, "cause") else {
+            return;
+        };
         let shown = match cause.as_object() {
             Some(error) if error.is::<Error>() || error.is::<Origin>() => headline(&error),
             _ => quiet::cut(&inspect::one(&cause, context), 200),
         };
         message.push_str(&format!(" (cause: {shown})"));
-        let Some(next) = cause.as_object() else { return };
+        let Some(next) = cause.as_object() else {
+            return;
+        };
         present = next;
     }
 }
@@ -78,7 +87,11 @@ fn append_causes(object: &JsObject, message: &mut String, context: &mut Context)
 fn headline(object: &JsObject) -> String {
     let name = quiet::text(object, "name", NAME_MAX).unwrap_or_else(|| "Error".to_owned());
     let message = quiet::text(object, "message", MESSAGE_MAX).unwrap_or_default();
-    if message.is_empty() { name } else { format!("{name}: {message}") }
+    if message.is_empty() {
+        name
+    } else {
+        format!("{name}: {message}")
+    }
 }
 
 /// As the console shows an error.
@@ -102,9 +115,13 @@ fn places(object: &JsObject, context: &mut Context) -> Vec<Place> {
     if let Some(origin) = object.downcast_ref::<Origin>() {
         return origin.places.clone();
     }
-    let (Ok(kept), Ok(run)) = (Kept::of(context), Run::of(context)) else { return Vec::new() };
+    let (Ok(kept), Ok(run)) = (Kept::of(context), Run::of(context)) else {
+        return Vec::new();
+    };
     let stack = kept.error_stack.call(&object.clone().into(), &[], context);
-    let Some(stack) = stack.ok().and_then(|stack| stack.as_string()) else { return Vec::new() };
+    let Some(stack) = stack.ok().and_then(|stack| stack.as_string()) else {
+        return Vec::new();
+    };
     let script_name = run.script_name.borrow().clone();
     stack
         .to_std_string_lossy()
@@ -117,9 +134,16 @@ fn places(object: &JsObject, context: &mut Context) -> Vec<Place> {
 /// `    at name (script.js:3:14)`
 fn parse_frame(line: &str, script_name: &str, run: &Run) -> Option<Place> {
     let (function, location) = line.trim_start().strip_prefix("at ")?.rsplit_once(" (")?;
-    let location = location.strip_suffix(')')?.strip_prefix(script_name)?.strip_prefix(':')?;
+    let location = location
+        .strip_suffix(')')?
+        .strip_prefix(script_name)?
+        .strip_prefix(':')?;
     let (line, column) = location.split_once(':')?;
     let (line, column) = place::in_script(run, line.parse().ok()?, column.parse().ok()?)?;
     let function = if function == "<main>" { "" } else { function };
-    Some(Place { function: quiet::cut(function, 100), line, column })
+    Some(Place {
+        function: quiet::cut(function, 100),
+        line,
+        column,
+    })
 }

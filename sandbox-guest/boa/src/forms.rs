@@ -33,10 +33,14 @@ const EXPRESSION_BYTES_MAX: usize = 4_096;
 /// The block inside makes a name that is declared twice the error that it is
 /// everywhere else; the engine overlooks it directly in a function's body.
 const BODY: (&str, &str) = ("(async function () {{\n", "\n}})");
-const EXPRESSION: (&str, &str) =
-    ("(async function () { const airlock_value =\n", "\n; return airlock_value })");
-const FUNCTION: (&str, &str) =
-    ("(async function () { const main =\n", "\n; return await main(input) })");
+const EXPRESSION: (&str, &str) = (
+    "(async function () { const airlock_value =\n",
+    "\n; return airlock_value })",
+);
+const FUNCTION: (&str, &str) = (
+    "(async function () { const main =\n",
+    "\n; return await main(input) })",
+);
 
 /// Why a script cannot be started.
 pub(crate) enum Unstartable {
@@ -51,7 +55,11 @@ impl From<JsError> for Unstartable {
 }
 
 /// Starts the script and answers the promise of its value.
-pub(crate) fn start(script: &str, run: &Run, context: &mut Context) -> Result<JsPromise, Unstartable> {
+pub(crate) fn start(
+    script: &str,
+    run: &Run,
+    context: &mut Context,
+) -> Result<JsPromise, Unstartable> {
     let nesting = nesting::scan(script);
     if let Some((line, column)) = nesting.too_deep_at {
         let message = "the script is nested too deeply".to_owned();
@@ -60,7 +68,8 @@ pub(crate) fn start(script: &str, run: &Run, context: &mut Context) -> Result<Js
     let hashbang = script.strip_prefix("#!").map(|rest| format!("//{rest}"));
     let script = hashbang.as_deref().unwrap_or(script);
     let lines = script.split('\n').count();
-    run.script_lines.set(u32::try_from(lines).unwrap_or(u32::MAX));
+    run.script_lines
+        .set(u32::try_from(lines).unwrap_or(u32::MAX));
 
     let wrapper = match single_expression(script) {
         Some(Single::Function) => FUNCTION,
@@ -77,7 +86,9 @@ pub(crate) fn start(script: &str, run: &Run, context: &mut Context) -> Result<Js
         Ok(script) => {
             let function = script.evaluate(context)?;
             let function = function.as_callable().ok_or_else(|| {
-                JsError::from(JsNativeError::error().with_message("the script did not become a function"))
+                JsError::from(
+                    JsNativeError::error().with_message("the script did not become a function"),
+                )
             })?;
             let promise = function.call(&JsValue::undefined(), &[], context)?;
             Ok(JsPromise::resolve(promise, context)?)
@@ -114,14 +125,19 @@ fn single_expression(script: &str) -> Option<Single> {
         || start.starts_with("async")
         || start.starts_with("function")
         || start.split_once("=>").is_some_and(|(before, _)| {
-            before.trim().chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$')
+            before
+                .trim()
+                .chars()
+                .all(|c| c.is_alphanumeric() || c == '_' || c == '$')
         });
     if !likely && (script.len() > EXPRESSION_BYTES_MAX || script.contains("return")) {
         return None;
     }
     let mut interner = Interner::default();
     let body = parse_body(script, &mut interner).ok()?;
-    let [item] = body.statements() else { return None };
+    let [item] = body.statements() else {
+        return None;
+    };
     match item {
         StatementListItem::Declaration(declaration) => match declaration.as_ref() {
             boa_ast::Declaration::FunctionDeclaration(_)
@@ -146,12 +162,19 @@ fn of_expression(expression: &Expression) -> Option<Single> {
         | Expression::AsyncArrowFunction(_)
         | Expression::AsyncFunctionExpression(_) => Some(Single::Function),
         // `a, b` needs brackets to stand where the wrapper puts it, and a directive is no value.
-        Expression::Binary(binary) if binary.op() == boa_ast::expression::operator::binary::BinaryOp::Comma => None,
+        Expression::Binary(binary)
+            if binary.op() == boa_ast::expression::operator::binary::BinaryOp::Comma =>
+        {
+            None
+        }
         _ => Some(Single::Expression),
     }
 }
 
-fn parse_body(script: &str, interner: &mut Interner) -> Result<boa_ast::function::FunctionBody, ParseError> {
+fn parse_body(
+    script: &str,
+    interner: &mut Interner,
+) -> Result<boa_ast::function::FunctionBody, ParseError> {
     let mut parser = Parser::new(ParserSource::from_bytes(script));
     parser.set_strict();
     parser.parse_function_body(interner, false, true)
@@ -175,8 +198,12 @@ fn after_comments(script: &str) -> &str {
 fn looks_like_module(script: &str) -> bool {
     script.lines().any(|line| {
         let line = line.trim_start();
-        line.starts_with("export ") || line.starts_with("export{") || line.starts_with("import ")
-            || line.starts_with("import{") || line.starts_with("import\"") || line.starts_with("import'")
+        line.starts_with("export ")
+            || line.starts_with("export{")
+            || line.starts_with("import ")
+            || line.starts_with("import{")
+            || line.starts_with("import\"")
+            || line.starts_with("import'")
     })
 }
 
@@ -262,7 +289,12 @@ fn engine_message(error: &JsError, context: &mut Context) -> String {
 fn parse_error(error: &ParseError, script: &str) -> (String, u32, u32) {
     let end = end_of(script);
     match error {
-        ParseError::Expected { expected, found, span, context } => {
+        ParseError::Expected {
+            expected,
+            found,
+            span,
+            context,
+        } => {
             let expected: Vec<_> = expected.iter().map(|token| format!("`{token}`")).collect();
             let expected = match expected.as_slice() {
                 [one] => one.clone(),
@@ -275,9 +307,17 @@ fn parse_error(error: &ParseError, script: &str) -> (String, u32, u32) {
                 position.column_number(),
             )
         }
-        ParseError::Unexpected { message, found, span } => {
+        ParseError::Unexpected {
+            message,
+            found,
+            span,
+        } => {
             let position = span.start();
-            let found = if found.is_empty() { String::new() } else { format!("unexpected `{found}`") };
+            let found = if found.is_empty() {
+                String::new()
+            } else {
+                format!("unexpected `{found}`")
+            };
             let message = match (found.is_empty(), message.is_empty()) {
                 (false, false) => format!("{found}: {message}"),
                 (false, true) => found,
@@ -285,13 +325,23 @@ fn parse_error(error: &ParseError, script: &str) -> (String, u32, u32) {
             };
             (message, position.line_number(), position.column_number())
         }
-        ParseError::General { message, position } => {
-            (message.to_string(), position.line_number(), position.column_number())
-        }
-        ParseError::Lex { err: boa_parser::lexer::Error::Syntax(message, position) } => {
-            (message.to_string(), position.line_number(), position.column_number())
-        }
-        ParseError::AbruptEnd => ("the script ends in the middle of something".to_owned(), end.0, end.1),
+        ParseError::General { message, position } => (
+            message.to_string(),
+            position.line_number(),
+            position.column_number(),
+        ),
+        ParseError::Lex {
+            err: boa_parser::lexer::Error::Syntax(message, position),
+        } => (
+            message.to_string(),
+            position.line_number(),
+            position.column_number(),
+        ),
+        ParseError::AbruptEnd => (
+            "the script ends in the middle of something".to_owned(),
+            end.0,
+            end.1,
+        ),
         ParseError::Lex { err } => (err.to_string(), end.0, end.1),
         ParseError::ScopeAnalysis { err } => ((*err).to_owned(), 0, 0),
     }

@@ -84,8 +84,10 @@ impl<'a> Decoder<'a> {
         context: &mut Context,
         inside: fn(&mut Self, &mut Context) -> Decoded<JsValue>,
     ) -> Decoded<JsValue> {
-        self.depth_left =
-            self.depth_left.checked_sub(1).ok_or_else(|| self.refuse("nested too deeply"))?;
+        self.depth_left = self
+            .depth_left
+            .checked_sub(1)
+            .ok_or_else(|| self.refuse("nested too deeply"))?;
         self.at += 1;
         let value = inside(self, context);
         self.depth_left += 1;
@@ -93,7 +95,11 @@ impl<'a> Decoder<'a> {
     }
 
     fn word(&mut self, word: &[u8], value: JsValue) -> Decoded<JsValue> {
-        if self.text.get(self.at..).is_some_and(|rest| rest.starts_with(word)) {
+        if self
+            .text
+            .get(self.at..)
+            .is_some_and(|rest| rest.starts_with(word))
+        {
             self.at += word.len();
             Ok(value)
         } else {

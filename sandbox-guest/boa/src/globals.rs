@@ -68,8 +68,11 @@ pub(crate) fn install(context: &mut Context) -> JsResult<Kept> {
 
 fn natives(context: &mut Context) -> JsObject {
     let object = JsObject::with_null_proto();
-    let functions: [(&str, Native); 3] =
-        [("print", console::print), ("inspect", inspect), ("stack", stack)];
+    let functions: [(&str, Native); 3] = [
+        ("print", console::print),
+        ("inspect", inspect),
+        ("stack", stack),
+    ];
     for (name, native) in functions.into_iter().chain(web::NATIVES) {
         let function = NativeFunction::from_fn_ptr(native).to_js_function(context.realm());
         object.insert_property(
@@ -85,7 +88,9 @@ fn natives(context: &mut Context) -> JsObject {
 }
 
 fn missing() -> JsError {
-    JsNativeError::typ().with_message("the prelude did not answer as it should").into()
+    JsNativeError::typ()
+        .with_message("the prelude did not answer as it should")
+        .into()
 }
 
 fn callable(value: &JsValue) -> JsResult<JsObject> {
@@ -145,9 +150,16 @@ fn parse(args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     from_json::decode(text.as_bytes(), PARSE_DEPTH_MAX, context).map_err(|not_json| {
         let before = text.get(..not_json.at).unwrap_or(&text);
         let line = before.split('\n').count();
-        let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
+        let column = before
+            .rsplit('\n')
+            .next()
+            .map_or(0, |line| line.chars().count())
+            + 1;
         JsNativeError::syntax()
-            .with_message(format!("{} in JSON at line {line} column {column}", not_json.what))
+            .with_message(format!(
+                "{} in JSON at line {line} column {column}",
+                not_json.what
+            ))
             .into()
     })
 }

@@ -68,7 +68,11 @@ impl Guest {
         context.insert_data(Rc::clone(run));
         let kept = globals::install(&mut context)?;
         context.insert_data(Rc::new(kept));
-        Ok(Self { context, run: Rc::clone(run), value: None })
+        Ok(Self {
+            context,
+            run: Rc::clone(run),
+            value: None,
+        })
     }
 
     /// Starts the script and runs it as far as it goes.
@@ -137,7 +141,11 @@ impl Guest {
                 }
                 Some(PromiseState::Pending) | None => {}
             }
-            let due = self.run.timers.borrow_mut().take_due(self.run.clock.now_ms());
+            let due = self
+                .run
+                .timers
+                .borrow_mut()
+                .take_due(self.run.clock.now_ms());
             let Some((callback, args)) = due else { break };
             if let Err(error) = callback.call(&JsValue::undefined(), &args, &mut self.context) {
                 return self.ended_by(&error);
@@ -146,7 +154,9 @@ impl Guest {
         if self.run.is_stuck() {
             return StepState::Deadlocked;
         }
-        StepState::Waiting { wake_at_ms: self.run.timers.borrow().next_due_ms() }
+        StepState::Waiting {
+            wake_at_ms: self.run.timers.borrow().next_due_ms(),
+        }
     }
 
     fn done(&mut self, value: &JsValue) -> StepState {
@@ -155,14 +165,15 @@ impl Guest {
             bytes_max: limits.value_bytes_max as usize,
             depth_max: limits.json_depth_max,
         };
-        let encoded =
-            to_json::encode(value, "value", Purpose::Value, bounds, &mut self.context);
+        let encoded = to_json::encode(value, "value", Purpose::Value, bounds, &mut self.context);
         match encoded {
             Ok(encoded) => {
                 if let Err(error) = self.report_unhandled() {
                     return self.ended_by(&error);
                 }
-                StepState::Done { value: encoded.unwrap_or_default() }
+                StepState::Done {
+                    value: encoded.unwrap_or_default(),
+                }
             }
             Err(Refusal::TooLarge) => StepState::ValueTooLarge,
             Err(refusal) => {
@@ -178,7 +189,11 @@ impl Guest {
         let ours = self.value.clone().map(JsObject::from);
         let unhandled: Vec<_> = unhandled
             .into_iter()
-            .filter(|promise| !ours.as_ref().is_some_and(|ours| JsObject::equals(ours, promise)))
+            .filter(|promise| {
+                !ours
+                    .as_ref()
+                    .is_some_and(|ours| JsObject::equals(ours, promise))
+            })
             .collect();
         let limits = self.run.limits.get();
         for promise in unhandled.iter().take(UNHANDLED_SHOWN_MAX) {
@@ -188,11 +203,21 @@ impl Guest {
             };
             let reason = inspect::one(&reason, &mut self.context);
             let text = format!("a rejected promise was never awaited: {reason}");
-            self.run.console.borrow_mut().print(ConsoleLevel::Warn, &text, &limits);
+            self.run
+                .console
+                .borrow_mut()
+                .print(ConsoleLevel::Warn, &text, &limits);
         }
-        if let Some(more) = unhandled.len().checked_sub(UNHANDLED_SHOWN_MAX).filter(|&n| n > 0) {
+        if let Some(more) = unhandled
+            .len()
+            .checked_sub(UNHANDLED_SHOWN_MAX)
+            .filter(|&n| n > 0)
+        {
             let text = format!("{more} more rejected promises were never awaited");
-            self.run.console.borrow_mut().print(ConsoleLevel::Warn, &text, &limits);
+            self.run
+                .console
+                .borrow_mut()
+                .print(ConsoleLevel::Warn, &text, &limits);
         }
         Ok(())
     }
@@ -218,7 +243,11 @@ impl Guest {
             console_dropped_bytes: console.dropped_bytes(),
             console: console.take(),
             calls: std::mem::take(&mut self.run.calls.borrow_mut().made),
-            state: if console.flooded { StepState::OutputFlood } else { state },
+            state: if console.flooded {
+                StepState::OutputFlood
+            } else {
+                state
+            },
         }
     }
 }
@@ -234,7 +263,10 @@ fn is_about_the_stack(error: &EngineError) -> bool {
         if let Some(RuntimeLimitError::Recursion | RuntimeLimitError::StackSize) = limit {
             return true;
         }
-        error = match present.downcast_ref::<JsError>().and_then(JsError::as_engine) {
+        error = match present
+            .downcast_ref::<JsError>()
+            .and_then(JsError::as_engine)
+        {
             Some(engine) => Some(engine),
             None => present.source(),
         };

@@ -46,8 +46,9 @@ impl HostHooks for Hooks {
             OperationType::Reject if unhandled.len() < UNHANDLED_MAX => unhandled.push(promise),
             OperationType::Reject => {}
             OperationType::Handle => {
-                if let Some(at) =
-                    unhandled.iter().rposition(|other| JsObject::equals(other, &promise))
+                if let Some(at) = unhandled
+                    .iter()
+                    .rposition(|other| JsObject::equals(other, &promise))
                 {
                     unhandled.swap_remove(at);
                 }

@@ -50,12 +50,7 @@ pub(crate) fn line(values: &[JsValue], context: &mut Context) -> String {
 }
 
 /// Fills `%s`, `%d`, `%i`, `%f`, `%j`, `%o`, `%O` and `%c`; says how many values it used.
-fn formatted(
-    format: &str,
-    values: &[JsValue],
-    line: &mut String,
-    context: &mut Context,
-) -> usize {
+fn formatted(format: &str, values: &[JsValue], line: &mut String, context: &mut Context) -> usize {
     let mut used = 0;
     let mut chars = format.chars().peekable();
     while let Some(c) = chars.next() {
@@ -113,9 +108,7 @@ impl View {
                 let description = symbol.description().unwrap_or_default();
                 format!("Symbol({})", description.to_std_string_lossy())
             }
-            JsVariant::Float64(number) => {
-                ryu_js::Buffer::new().format(number).to_owned()
-            }
+            JsVariant::Float64(number) => ryu_js::Buffer::new().format(number).to_owned(),
             JsVariant::Integer32(number) => number.to_string(),
             JsVariant::Boolean(truth) => truth.to_string(),
             JsVariant::Null => "null".to_owned(),
@@ -137,7 +130,10 @@ impl View {
             return failure::headline_and_stack(object, context);
         }
         if let Ok(date) = JsDate::from_object(object.clone()) {
-            let text = date.to_iso_string(context).ok().and_then(|text| text.as_string());
+            let text = date
+                .to_iso_string(context)
+                .ok()
+                .and_then(|text| text.as_string());
             return text.map_or("Invalid Date".to_owned(), |text| text.to_std_string_lossy());
         }
         if let Ok(regex) = JsRegExp::from_object(object.clone()) {
@@ -148,7 +144,12 @@ impl View {
             return "[Proxy]".to_owned();
         }
         if depth >= DEPTH_MAX {
-            return if object.is_array() { "[Array]" } else { "[Object]" }.to_owned();
+            return if object.is_array() {
+                "[Array]"
+            } else {
+                "[Object]"
+            }
+            .to_owned();
         }
         self.open.push(object.clone());
         let text = self.composite(object, depth, context);
@@ -178,7 +179,13 @@ impl View {
                 format!("{key} => {}", self.value(value, depth + 1, context))
             });
             let parts = parts.collect();
-            return wrap(&format!("Map({}) {{", entries.len()), parts, entries.len(), "}", depth);
+            return wrap(
+                &format!("Map({}) {{", entries.len()),
+                parts,
+                entries.len(),
+                "}",
+                depth,
+            );
         }
         if let Ok(set) = JsSet::from_object(object.clone()) {
             let mut items = Vec::new();
@@ -186,10 +193,18 @@ impl View {
                 items.push(item);
                 Ok(())
             });
-            let parts =
-                items.iter().take(ITEMS_MAX).map(|item| self.value(item, depth + 1, context));
+            let parts = items
+                .iter()
+                .take(ITEMS_MAX)
+                .map(|item| self.value(item, depth + 1, context));
             let parts = parts.collect();
-            return wrap(&format!("Set({}) {{", items.len()), parts, items.len(), "}", depth);
+            return wrap(
+                &format!("Set({}) {{", items.len()),
+                parts,
+                items.len(),
+                "}",
+                depth,
+            );
         }
         if object.is_array() || JsTypedArray::from_object(object.clone()).is_ok() {
             return self.array(object, depth, context);
@@ -201,7 +216,10 @@ impl View {
         // A typed array's members are no properties, and reading them runs no script either.
         let typed = !array.is_array();
         let length = if typed {
-            array.get(js_string!("length"), context).ok().and_then(|length| length.as_number())
+            array
+                .get(js_string!("length"), context)
+                .ok()
+                .and_then(|length| length.as_number())
         } else {
             quiet::read(array, "length").and_then(|length| length.as_number())
         };
@@ -218,8 +236,16 @@ impl View {
             };
             parts.push(part);
         }
-        let name = if typed { constructor_name(array).unwrap_or_default() } else { String::new() };
-        let open = if typed { format!("{name}({length}) [") } else { "[".to_owned() };
+        let name = if typed {
+            constructor_name(array).unwrap_or_default()
+        } else {
+            String::new()
+        };
+        let open = if typed {
+            format!("{name}({length}) [")
+        } else {
+            "[".to_owned()
+        };
         wrap(&open, parts, length, "]", depth)
     }
 
@@ -235,8 +261,9 @@ impl View {
             .collect();
         let mut parts = Vec::new();
         for key in keys.iter().take(ITEMS_MAX) {
-            let value =
-                self.property(object, key, depth, context).unwrap_or_default();
+            let value = self
+                .property(object, key, depth, context)
+                .unwrap_or_default();
             parts.push(format!("{}: {value}", shown_key(key)));
         }
         let name = constructor_name(object).filter(|name| name != "Object" && !name.is_empty());
@@ -271,10 +298,16 @@ fn shown_key(key: &PropertyKey) -> String {
     match key {
         PropertyKey::String(name) => {
             let name = name.to_std_string_lossy();
-            let plain = name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$')
+            let plain = name
+                .chars()
+                .all(|c| c.is_alphanumeric() || c == '_' || c == '$')
                 && !name.starts_with(|c: char| c.is_ascii_digit())
                 && !name.is_empty();
-            if plain { name } else { format!("'{}'", name.replace('\'', "\\'")) }
+            if plain {
+                name
+            } else {
+                format!("'{}'", name.replace('\'', "\\'"))
+            }
         }
         PropertyKey::Index(index) => format!("'{}'", index.get()),
         PropertyKey::Symbol(symbol) => {
@@ -293,7 +326,10 @@ fn quoted(text: &JsString) -> String {
     } else {
         '`'
     };
-    let text = text.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r");
+    let text = text
+        .replace('\\', "\\\\")
+        .replace('\n', "\\n")
+        .replace('\r', "\\r");
     format!("{quote}{text}{quote}")
 }
 
@@ -308,7 +344,11 @@ fn wrap(open: &str, mut parts: Vec<String>, total: usize, close: &str, depth: us
     let length: usize = parts.iter().map(|part| part.len() + 2).sum::<usize>() + open.len();
     let brackets = open.ends_with('[');
     if length <= LINE_CHARS && !parts.iter().any(|part| part.contains('\n')) {
-        let space = if brackets && parts.is_empty() { "" } else { " " };
+        let space = if brackets && parts.is_empty() {
+            ""
+        } else {
+            " "
+        };
         return format!("{open}{space}{}{space}{close}", parts.join(", "));
     }
     let indent = "  ".repeat(depth + 1);

@@ -26,7 +26,9 @@ impl JobExecutor for Jobs {
 /// this loop as well.
 pub(crate) fn drain(run: &Run, context: &mut Context) -> JsResult<()> {
     loop {
-        let Some(job) = run.jobs.borrow_mut().pop_front() else { return Ok(()) };
+        let Some(job) = run.jobs.borrow_mut().pop_front() else {
+            return Ok(());
+        };
         perform(job, context)?;
     }
 }

@@ -53,8 +53,15 @@ impl Kept {
 /// The engine's own getter of an error's `stack`, before anything replaces it.
 pub(crate) fn engine_stack(context: &mut Context) -> JsResult<JsObject> {
     let prototype = context.intrinsics().constructors().error().prototype();
-    let property = prototype.borrow().properties().get(&js_string!("stack").into());
-    function(&property.and_then(|property| property.get().cloned()).unwrap_or_default())
+    let property = prototype
+        .borrow()
+        .properties()
+        .get(&js_string!("stack").into());
+    function(
+        &property
+            .and_then(|property| property.get().cloned())
+            .unwrap_or_default(),
+    )
 }
 
 fn function(value: &JsValue) -> JsResult<JsObject> {
@@ -62,5 +69,9 @@ fn function(value: &JsValue) -> JsResult<JsObject> {
         .as_object()
         .and_then(|object| JsFunction::from_object(object.clone()))
         .map(JsObject::from)
-        .ok_or_else(|| JsNativeError::typ().with_message("a built-in function is missing").into())
+        .ok_or_else(|| {
+            JsNativeError::typ()
+                .with_message("a built-in function is missing")
+                .into()
+        })
 }

@@ -32,8 +32,14 @@ fn main() -> ExitCode {
     let stubs = std::env::args().skip(2).filter_map(|name| {
         let (server, tool) = name.split_once('.')?;
         let flat = format!("{server}_{tool}");
-        let tools = vec![ToolStub { member: tool.to_owned(), flat }];
-        Some(ServerStubs { name: server.to_owned(), tools })
+        let tools = vec![ToolStub {
+            member: tool.to_owned(),
+            flat,
+        }];
+        Some(ServerStubs {
+            name: server.to_owned(),
+            tools,
+        })
     });
     let start = Start {
         script,
@@ -63,7 +69,10 @@ fn drive(mut guest: Guest, start: Start) -> ExitCode {
         let mut outcomes = Vec::new();
         for call in &step.calls {
             let args = String::from_utf8_lossy(&call.args);
-            println!("call {} at {}:{}: {args}", call.ticket.0, call.line, call.column);
+            println!(
+                "call {} at {}:{}: {args}",
+                call.ticket.0, call.line, call.column
+            );
             let value = format!("{{\"call\":{},\"args\":{args}}}", call.ticket.0);
             outcomes.push(CallOutcome {
                 ticket: call.ticket,

@@ -27,7 +27,9 @@ fn default_export(module: &Module, context: &mut Context) -> JsResult<JsValue> {
         return Ok(JsValue::undefined());
     }
     let value = namespace.get(js_string!("default"), context)?;
-    let Some(function) = value.as_callable() else { return Ok(value) };
+    let Some(function) = value.as_callable() else {
+        return Ok(value);
+    };
     let input = context.global_object().get(js_string!("input"), context)?;
     function.call(&JsValue::undefined(), &[input], context)
 }

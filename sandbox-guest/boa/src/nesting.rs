@@ -58,7 +58,10 @@ pub(crate) fn scan(source: &str) -> Nesting {
         unbalanced_at: None,
     };
     let too_deep_at = scan.run();
-    Nesting { too_deep_at, unbalanced_at: scan.unbalanced_at }
+    Nesting {
+        too_deep_at,
+        unbalanced_at: scan.unbalanced_at,
+    }
 }
 
 impl Scan<'_> {
@@ -143,7 +146,8 @@ impl Scan<'_> {
                     before = Before::Operator;
                 }
                 _ => {
-                    let prefix = before == Before::Operator && matches!(byte, b'!' | b'~' | b'+' | b'-');
+                    let prefix =
+                        before == Before::Operator && matches!(byte, b'!' | b'~' | b'+' | b'-');
                     self.chain += if prefix { PREFIX_WEIGHT } else { 1 };
                     self.step();
                     before = Before::Operator;
@@ -291,14 +295,26 @@ mod tests {
     #[test]
     fn division_is_no_regular_expression() {
         fine("const a = b / c; const d = (e) / f / g[0] / 2");
-        assert!(scan(&format!("a / b; {}", "[".repeat(NESTING_MAX + 1))).too_deep_at.is_some());
+        assert!(
+            scan(&format!("a / b; {}", "[".repeat(NESTING_MAX + 1)))
+                .too_deep_at
+                .is_some()
+        );
     }
 
     #[test]
     fn operators_in_a_row_count_too() {
-        assert!(scan(&format!("{}1", "!".repeat(5_000))).too_deep_at.is_some());
+        assert!(
+            scan(&format!("{}1", "!".repeat(5_000)))
+                .too_deep_at
+                .is_some()
+        );
         assert!(scan(&"a=>".repeat(5_000)).too_deep_at.is_some());
-        assert!(scan(&format!("{}x", "typeof ".repeat(5_000))).too_deep_at.is_some());
+        assert!(
+            scan(&format!("{}x", "typeof ".repeat(5_000)))
+                .too_deep_at
+                .is_some()
+        );
     }
 
     #[test]

@@ -22,7 +22,9 @@ pub(crate) fn here(context: &Context, run: &Run) -> Vec<Place> {
         .stack_trace()
         .filter_map(|frame| {
             let location = frame.position();
-            let SourcePath::Path(_) = location.path else { return None };
+            let SourcePath::Path(_) = location.path else {
+                return None;
+            };
             let position = location.position?;
             in_script(run, position.line_number(), position.column_number()).map(
                 |(line, column)| Place {
@@ -38,19 +40,32 @@ pub(crate) fn here(context: &Context, run: &Run) -> Vec<Place> {
 
 /// Takes the wrapper off a position; `None` when it lies in the wrapper itself.
 pub(crate) fn in_script(run: &Run, line: u32, column: u32) -> Option<(u32, u32)> {
-    let line = line.checked_sub(run.lines_before.get()).filter(|&line| line > 0)?;
+    let line = line
+        .checked_sub(run.lines_before.get())
+        .filter(|&line| line > 0)?;
     (line <= run.script_lines.get()).then_some((line, column))
 }
 
 /// The conventional form of a stack, one line a frame.
 pub(crate) fn describe(places: &[Place], script_name: &str) -> String {
     let mut text = String::new();
-    for Place { function, line, column } in places {
+    for Place {
+        function,
+        line,
+        column,
+    } in places
+    {
         if !text.is_empty() {
             text.push('\n');
         }
-        let function = if function.is_empty() { "<script>" } else { function };
-        text.push_str(&format!("    at {function} ({script_name}:{line}:{column})"));
+        let function = if function.is_empty() {
+            "<script>"
+        } else {
+            function
+        };
+        text.push_str(&format!(
+            "    at {function} ({script_name}:{line}:{column})"
+        ));
     }
     text
 }

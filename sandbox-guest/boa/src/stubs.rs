@@ -7,10 +7,10 @@
 
 use std::cmp::Ordering;
 
-use boa_engine::object::{FunctionObjectBuilder, ObjectInitializer};
-use boa_engine::property::PropertyKey;
 use boa_engine::object::builtins::JsArray;
+use boa_engine::object::{FunctionObjectBuilder, ObjectInitializer};
 use boa_engine::property::Attribute;
+use boa_engine::property::PropertyKey;
 use boa_engine::{
     Context, JsArgs, JsData, JsNativeError, JsObject, JsResult, JsValue, NativeFunction, js_string,
 };
@@ -24,8 +24,15 @@ use crate::run::Run;
 
 /// Members that the language itself asks any object for. They are not there,
 /// and asking is no mistake.
-const ASKED_BY_THE_LANGUAGE: [&str; 7] =
-    ["then", "toJSON", "toString", "valueOf", "constructor", "inspect", "$$typeof"];
+const ASKED_BY_THE_LANGUAGE: [&str; 7] = [
+    "then",
+    "toJSON",
+    "toString",
+    "valueOf",
+    "constructor",
+    "inspect",
+    "$$typeof",
+];
 
 /// The object behind a server's proxy.
 #[derive(Debug, Trace, Finalize, JsData)]
@@ -41,12 +48,19 @@ struct Server {
 pub(crate) fn install(script: &str, run: &Run, context: &mut Context) -> JsResult<()> {
     let kept = Kept::of(context)?;
     let all_flat = script.contains("globalThis");
-    let named = if all_flat { FxHashSet::default() } else { underscored_words(script) };
+    let named = if all_flat {
+        FxHashSet::default()
+    } else {
+        underscored_words(script)
+    };
     let stubs = run.stubs.borrow();
     for (index, server) in (0_u16..).zip(stubs.iter()) {
         let target = JsObject::from_proto_and_data(
             None,
-            Server { index, made: GcRefCell::new(FxHashMap::default()) },
+            Server {
+                index,
+                made: GcRefCell::new(FxHashMap::default()),
+            },
         );
         let proxy = kept.proxy.construct(
             &[target.into(), kept.stub_traps.clone().into()],
@@ -79,12 +93,7 @@ fn underscored_words(script: &str) -> FxHashSet<&str> {
         .collect()
 }
 
-fn tool_function(
-    server: u16,
-    tool: u16,
-    name: &str,
-    context: &mut Context,
-) -> JsResult<JsObject> {
+fn tool_function(server: u16, tool: u16, name: &str, context: &mut Context) -> JsResult<JsObject> {
     let native = NativeFunction::from_copy_closure(move |_this, args, context| {
         call::make(server, tool, args, context)
     });
@@ -99,7 +108,10 @@ fn tool_function(
 
 /// The object whose members are the traps of every server's proxy.
 pub(crate) fn traps(context: &mut Context) -> JsObject {
-    let traps: [(&str, fn(&JsValue, &[JsValue], &mut Context) -> JsResult<JsValue>); 11] = [
+    let traps: [(
+        &str,
+        fn(&JsValue, &[JsValue], &mut Context) -> JsResult<JsValue>,
+    ); 11] = [
         ("get", get),
         ("has", has),
         ("ownKeys", own_keys),
@@ -152,7 +164,11 @@ fn asked(args: &[JsValue], context: &mut Context) -> JsResult<(JsObject, u16, Op
         .ok_or_else(|| JsNativeError::typ().with_message("not a server"))?;
     let member = match args.get_or_undefined(1).to_property_key(context)? {
         PropertyKey::Symbol(_) => None,
-        key => Some(JsValue::from(&key).to_string(context)?.to_std_string_lossy()),
+        key => Some(
+            JsValue::from(&key)
+                .to_string(context)?
+                .to_std_string_lossy(),
+        ),
     };
     Ok((target, index, member))
 }
@@ -173,7 +189,10 @@ fn member(
     }
     let run = Run::of(context)?;
     let stubs = run.stubs.borrow();
-    let Some(tool) = stubs.get(usize::from(server)).and_then(|stubs| find(stubs, name)) else {
+    let Some(tool) = stubs
+        .get(usize::from(server))
+        .and_then(|stubs| find(stubs, name))
+    else {
         return Ok(None);
     };
     drop(stubs);
@@ -192,7 +211,9 @@ fn member(
 
 fn get(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let (target, server, name) = asked(args, context)?;
-    let Some(name) = name else { return Ok(JsValue::undefined()) };
+    let Some(name) = name else {
+        return Ok(JsValue::undefined());
+    };
     if let Some(function) = member(&target, server, &name, context)? {
         return Ok(function.into());
     }
@@ -201,8 +222,12 @@ fn get(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue
     }
     let run = Run::of(context)?;
     let stubs = run.stubs.borrow();
-    let Some(stubs) = stubs.get(usize::from(server)) else { return Ok(JsValue::undefined()) };
-    Err(JsNativeError::typ().with_message(unknown_member(stubs, &name)).into())
+    let Some(stubs) = stubs.get(usize::from(server)) else {
+        return Ok(JsValue::undefined());
+    };
+    Err(JsNativeError::typ()
+        .with_message(unknown_member(stubs, &name))
+        .into())
 }
 
 fn has(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
@@ -232,7 +257,9 @@ fn own_keys(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<Js
 
 fn own_property(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let (target, server, name) = asked(args, context)?;
-    let Some(name) = name else { return Ok(JsValue::undefined()) };
+    let Some(name) = name else {
+        return Ok(JsValue::undefined());
+    };
     let Some(function) = member(&target, server, &name, context)? else {
         return Ok(JsValue::undefined());
     };
@@ -253,7 +280,11 @@ fn unknown_member(stubs: &ServerStubs, name: &str) -> String {
     if let Some(closest) = closest(stubs.tools.iter().map(|tool| tool.member.as_str()), &name) {
         sentence.push_str(&format!("; did you mean `{closest}`?"));
     } else if stubs.tools.len() <= 12 {
-        let names: Vec<_> = stubs.tools.iter().map(|tool| format!("`{}`", tool.member)).collect();
+        let names: Vec<_> = stubs
+            .tools
+            .iter()
+            .map(|tool| format!("`{}`", tool.member))
+            .collect();
         sentence.push_str(&format!("; it has {}", names.join(", ")));
     }
     sentence
@@ -280,7 +311,10 @@ pub(crate) fn closest<'a>(names: impl Iterator<Item = &'a str>, wanted: &str) ->
 
 /// Case and separators carry no meaning when looking for what was meant.
 fn fold(name: &str) -> String {
-    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+    name.chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|c| c.to_ascii_lowercase())
+        .collect()
 }
 
 /// Edit distance, row by row.

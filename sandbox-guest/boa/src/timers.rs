@@ -38,7 +38,10 @@ impl Timers {
 
     /// Takes the earliest timer that is due. An interval sets itself again.
     pub(crate) fn take_due(&mut self, now_ms: u64) -> Option<(JsFunction, Vec<JsValue>)> {
-        let entry = self.set.first_entry().filter(|entry| entry.key().0 <= now_ms)?;
+        let entry = self
+            .set
+            .first_entry()
+            .filter(|entry| entry.key().0 <= now_ms)?;
         let timer = entry.remove();
         self.by_id.remove(&timer.id);
         let turn = (timer.callback.clone(), timer.args.clone());
@@ -89,7 +92,11 @@ fn set(args: &[JsValue], repeats: bool, context: &mut Context) -> JsResult<JsVal
         })?;
     let delay = args.get_or_undefined(1).to_number(context)?;
     // A delay below one millisecond counts as one: time that stands still would never end.
-    let delay_ms = if (1.0..=DELAY_MS_MAX).contains(&delay) { delay as u64 } else { 1 };
+    let delay_ms = if (1.0..=DELAY_MS_MAX).contains(&delay) {
+        delay as u64
+    } else {
+        1
+    };
     let run = Run::of(context)?;
     let mut timers = run.timers.borrow_mut();
     if timers.set.len() >= TIMERS_MAX {
@@ -109,11 +116,7 @@ fn set(args: &[JsValue], repeats: bool, context: &mut Context) -> JsResult<JsVal
     Ok(id.into())
 }
 
-pub(crate) fn clear(
-    _this: &JsValue,
-    args: &[JsValue],
-    context: &mut Context,
-) -> JsResult<JsValue> {
+pub(crate) fn clear(_this: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let id = args.get_or_undefined(0);
     if !id.is_null_or_undefined() {
         let id = id.to_u32(context)?;

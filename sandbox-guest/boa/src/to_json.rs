@@ -75,9 +75,9 @@ impl Refusal {
             Self::Unsayable(sentence) | Self::TooDeep(sentence) => {
                 JsNativeError::typ().with_message(sentence).into()
             }
-            Self::TooLarge => {
-                JsNativeError::range().with_message(format!("{what} is too large")).into()
-            }
+            Self::TooLarge => JsNativeError::range()
+                .with_message(format!("{what} is too large"))
+                .into(),
         }
     }
 }
@@ -295,7 +295,9 @@ impl Encoder {
     }
 
     fn array(&mut self, array: &JsObject, context: &mut Context) -> Result<(), Refusal> {
-        let length = array.get(js_string!("length"), context)?.to_length(context)?;
+        let length = array
+            .get(js_string!("length"), context)?
+            .to_length(context)?;
         self.push(b"[")?;
         for index in 0..length {
             if index > 0 {
@@ -319,7 +321,8 @@ impl Encoder {
     }
 
     fn item(&mut self, index: u64, item: &JsValue, context: &mut Context) -> Result<(), Refusal> {
-        self.path.push(Part::Index(usize::try_from(index).unwrap_or(usize::MAX)));
+        self.path
+            .push(Part::Index(usize::try_from(index).unwrap_or(usize::MAX)));
         if !self.value(item, context)? {
             self.push(b"null")?;
         }
@@ -429,7 +432,9 @@ fn boxed_primitive(object: &JsObject) -> Option<JsValue> {
     if let Some(text) = object.downcast_ref::<JsString>() {
         return Some(JsValue::from(text.clone()));
     }
-    object.downcast_ref::<bool>().map(|truth| JsValue::from(*truth))
+    object
+        .downcast_ref::<bool>()
+        .map(|truth| JsValue::from(*truth))
 }
 
 /// The own, enumerable keys in their order. Only a proxy is asked through the
@@ -441,8 +446,12 @@ pub(crate) fn enumerable_keys(
     if !object.is_ordinary() && !object.is::<Error>() && !tool_error::is(object) {
         let keys = Kept::of(context)?.object_keys.clone();
         let keys = keys.call(&JsValue::undefined(), &[object.clone().into()], context)?;
-        let Some(keys) = keys.as_object() else { return Ok(Vec::new()) };
-        let length = keys.get(js_string!("length"), context)?.to_length(context)?;
+        let Some(keys) = keys.as_object() else {
+            return Ok(Vec::new());
+        };
+        let length = keys
+            .get(js_string!("length"), context)?
+            .to_length(context)?;
         let mut names = Vec::new();
         for index in 0..length {
             names.push(keys.get(index, context)?.to_property_key(context)?);

@@ -41,12 +41,20 @@ pub(crate) fn make(
     }
     let content = json(&failure.content, depth_max, context);
     let structured_content = json(&failure.structured_content, depth_max, context);
-    let origin = Origin { ticket, code: failure.code.clone(), places };
+    let origin = Origin {
+        ticket,
+        code: failure.code.clone(),
+        places,
+    };
     let error = JsObject::from_proto_and_data(prototype, origin);
     let shown = Attribute::all();
     let hidden = Attribute::WRITABLE | Attribute::CONFIGURABLE;
     let members = [
-        ("message", js_string!(failure.message.as_str()).into(), hidden),
+        (
+            "message",
+            js_string!(failure.message.as_str()).into(),
+            hidden,
+        ),
         ("stack", js_string!(stack).into(), hidden),
         ("code", js_string!(failure.code.as_str()).into(), shown),
         ("tool", js_string!(failure.tool.as_str()).into(), shown),

@@ -28,7 +28,10 @@ pub(crate) const NATIVES: [(&str, Native); 12] = [
 const RANDOM_BYTES_MAX: usize = 65_536;
 
 fn text(args: &[JsValue], index: usize, context: &mut Context) -> JsResult<String> {
-    Ok(args.get_or_undefined(index).to_string(context)?.to_std_string_lossy())
+    Ok(args
+        .get_or_undefined(index)
+        .to_string(context)?
+        .to_std_string_lossy())
 }
 
 /// `urlParse(text, base?)`: the URL in its normal form, or null.
@@ -133,22 +136,33 @@ fn bytes_object(bytes: Vec<u8>, context: &mut Context) -> JsResult<JsValue> {
 
 /// The bytes that an `ArrayBuffer` or a view of one shows.
 fn bytes_of(value: &JsValue, context: &mut Context) -> JsResult<Vec<u8>> {
-    let not_bytes = || JsNativeError::typ().with_message("expected an ArrayBuffer or a view of one");
+    let not_bytes =
+        || JsNativeError::typ().with_message("expected an ArrayBuffer or a view of one");
     let object = value.as_object().ok_or_else(not_bytes)?;
     if let Ok(buffer) = JsArrayBuffer::from_object(object.clone()) {
         return Ok(buffer.to_vec().unwrap_or_default());
     }
     let (buffer, offset, length) = view(&object, context)?;
-    let bytes = JsArrayBuffer::from_object(buffer)?.to_vec().unwrap_or_default();
-    Ok(bytes.get(offset..offset + length).unwrap_or_default().to_vec())
+    let bytes = JsArrayBuffer::from_object(buffer)?
+        .to_vec()
+        .unwrap_or_default();
+    Ok(bytes
+        .get(offset..offset + length)
+        .unwrap_or_default()
+        .to_vec())
 }
 
 fn view(object: &JsObject, context: &mut Context) -> JsResult<(JsObject, usize, usize)> {
     let view = JsTypedArray::from_object(object.clone())?;
-    let buffer = view.buffer(context)?.as_object().ok_or_else(|| {
-        JsNativeError::typ().with_message("the view has no buffer")
-    })?;
-    Ok((buffer, view.byte_offset(context)?, view.byte_length(context)?))
+    let buffer = view
+        .buffer(context)?
+        .as_object()
+        .ok_or_else(|| JsNativeError::typ().with_message("the view has no buffer"))?;
+    Ok((
+        buffer,
+        view.byte_offset(context)?,
+        view.byte_length(context)?,
+    ))
 }
 
 /// `utf8Decode(bytes, fatal)`
@@ -160,7 +174,9 @@ fn utf8_decode(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let fatal = args.get_or_undefined(1).to_boolean();
     if fatal && std::str::from_utf8(bytes).is_err() {
-        return Err(JsNativeError::typ().with_message("the bytes are not UTF-8").into());
+        return Err(JsNativeError::typ()
+            .with_message("the bytes are not UTF-8")
+            .into());
     }
     Ok(js_string!(&*String::from_utf8_lossy(bytes)).into())
 }
@@ -171,10 +187,14 @@ const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 fn base64_encode(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let given = args.get_or_undefined(0).to_string(context)?;
     let bytes: Result<Vec<u8>, _> = given.iter().map(u8::try_from).collect();
-    let Ok(bytes) = bytes else { return Ok(JsValue::null()) };
+    let Ok(bytes) = bytes else {
+        return Ok(JsValue::null());
+    };
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
-        let word = chunk.iter().fold(0_u32, |word, byte| (word << 8) | u32::from(*byte))
+        let word = chunk
+            .iter()
+            .fold(0_u32, |word, byte| (word << 8) | u32::from(*byte))
             << (8 * (3 - chunk.len()));
         for place in 0..4 {
             if place > chunk.len() {
@@ -191,7 +211,10 @@ fn base64_encode(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResu
 /// `base64Decode(text)`: a text of one character per byte, or null.
 fn base64_decode(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let given = text(args, 0, context)?;
-    let mut digits: Vec<u8> = given.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    let mut digits: Vec<u8> = given
+        .bytes()
+        .filter(|byte| !byte.is_ascii_whitespace())
+        .collect();
     if digits.len().is_multiple_of(4) {
         for _ in 0..2 {
             if digits.last() == Some(&b'=') {

@@ -14,7 +14,10 @@ use crate::FactoryError;
 const INIT: &str = "init";
 
 pub(crate) fn freeze(wasm: &[u8]) -> Result<Vec<u8>, FactoryError> {
-    let freezing = |why| FactoryError::Wasmtime { doing: "initialising the guest", why };
+    let freezing = |why| FactoryError::Wasmtime {
+        doing: "initialising the guest",
+        why,
+    };
     let mut wizer = Wizer::new();
     wizer.init_func(INIT);
     let (module, instrumented) = wizer.instrument(wasm).map_err(freezing)?;
@@ -24,7 +27,9 @@ pub(crate) fn freeze(wasm: &[u8]) -> Result<Vec<u8>, FactoryError> {
     let engine = Engine::new(&config).map_err(freezing)?;
     let compiled = Module::new(&engine, &instrumented).map_err(freezing)?;
     let mut store = Store::new(&engine, ());
-    let instance = Linker::new(&engine).instantiate(&mut store, &compiled).map_err(freezing)?;
+    let instance = Linker::new(&engine)
+        .instantiate(&mut store, &compiled)
+        .map_err(freezing)?;
     let done = instance
         .get_typed_func::<(), ()>(&mut store, INIT)
         .and_then(|init| init.call(&mut store, ()));
@@ -37,7 +42,9 @@ pub(crate) fn freeze(wasm: &[u8]) -> Result<Vec<u8>, FactoryError> {
 
 /// What the guest left to say about its end; its `landmark` module has the layout.
 fn told(instance: &Instance, store: &mut Store<()>) -> Option<String> {
-    let landmark = instance.get_typed_func::<(), u32>(&mut *store, "landmark").ok()?;
+    let landmark = instance
+        .get_typed_func::<(), u32>(&mut *store, "landmark")
+        .ok()?;
     let address = usize::try_from(landmark.call(&mut *store, ()).ok()?).ok()?;
     let memory = instance.get_memory(&mut *store, "memory")?.data(&*store);
     let length = memory.get(address + 8..)?.first_chunk::<4>()?;
@@ -62,7 +69,9 @@ impl InstanceState for Left {
             Some(Val::F64(value)) => SnapshotVal::F64(value),
             Some(Val::V128(value)) => SnapshotVal::V128(value.as_u128()),
             other => {
-                eprintln!("error: the guest has a global `{name}` that cannot be frozen: {other:?}");
+                eprintln!(
+                    "error: the guest has a global `{name}` that cannot be frozen: {other:?}"
+                );
                 std::process::exit(1)
             }
         }
@@ -80,8 +89,9 @@ impl InstanceState for Left {
 fn ready<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     loop {
-        if let Poll::Ready(answer) =
-            future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+        if let Poll::Ready(answer) = future
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
         {
             return answer;
         }

@@ -17,8 +17,14 @@ use wasmtime::Engine;
 
 /// What every x86-64 machine since about 2009 can do, and no more: an image is
 /// built on one machine and runs on others.
-const X86_64_V2: [&str; 6] =
-    ["has_cmpxchg16b", "has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_popcnt"];
+const X86_64_V2: [&str; 6] = [
+    "has_cmpxchg16b",
+    "has_sse3",
+    "has_ssse3",
+    "has_sse41",
+    "has_sse42",
+    "has_popcnt",
+];
 
 #[derive(Debug, Error)]
 enum FactoryError {
@@ -33,7 +39,10 @@ enum FactoryError {
     #[error("the guest does not export `{0}`")]
     ExportMissing(&'static str),
     #[error("{doing}: {why}")]
-    Wasmtime { doing: &'static str, why: wasmtime::Error },
+    Wasmtime {
+        doing: &'static str,
+        why: wasmtime::Error,
+    },
 }
 
 fn main() -> ExitCode {
@@ -48,7 +57,9 @@ fn main() -> ExitCode {
 
 fn press() -> Result<(), FactoryError> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [guest, target, out, name] = args.as_slice() else { return Err(FactoryError::Usage) };
+    let [guest, target, out, name] = args.as_slice() else {
+        return Err(FactoryError::Usage);
+    };
     let out = Path::new(out);
     let wasm = read(Path::new(guest))?;
     check_imports(&wasm)?;
@@ -56,19 +67,27 @@ fn press() -> Result<(), FactoryError> {
     check_imports(&frozen)?;
     check_exports(&frozen)?;
     let compiled = compile(&frozen, target)?;
-    let digest: String =
-        Sha256::digest(&compiled).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest: String = Sha256::digest(&compiled)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     write(&out.join(format!("{name}.wasm")), &frozen)?;
     write(&out.join(format!("{name}.cwasm")), &compiled)?;
     write(&out.join(format!("{name}.sha256")), digest.as_bytes())
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, FactoryError> {
-    std::fs::read(path).map_err(|why| FactoryError::File { path: path.to_owned(), why })
+    std::fs::read(path).map_err(|why| FactoryError::File {
+        path: path.to_owned(),
+        why,
+    })
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), FactoryError> {
-    std::fs::write(path, bytes).map_err(|why| FactoryError::File { path: path.to_owned(), why })
+    std::fs::write(path, bytes).map_err(|why| FactoryError::File {
+        path: path.to_owned(),
+        why,
+    })
 }
 
 fn check_imports(wasm: &[u8]) -> Result<(), FactoryError> {
@@ -104,7 +123,10 @@ fn check_exports(wasm: &[u8]) -> Result<(), FactoryError> {
 }
 
 fn compile(wasm: &[u8], target: &str) -> Result<Vec<u8>, FactoryError> {
-    let compiling = |why| FactoryError::Wasmtime { doing: "compiling the guest", why };
+    let compiling = |why| FactoryError::Wasmtime {
+        doing: "compiling the guest",
+        why,
+    };
     let mut config = cage::config();
     config.target(target).map_err(compiling)?;
     config.cranelift_opt_level(wasmtime::OptLevel::Speed);
@@ -112,7 +134,10 @@ fn compile(wasm: &[u8], target: &str) -> Result<Vec<u8>, FactoryError> {
         for flag in X86_64_V2 {
             // SAFETY: these only say what the target machine can do; a host that
             // cannot refuses the image when it loads it.
-            #[expect(unsafe_code, reason = "there is no safe way to name processor features")]
+            #[expect(
+                unsafe_code,
+                reason = "there is no safe way to name processor features"
+            )]
             unsafe {
                 config.cranelift_flag_enable(flag);
             }

@@ -30,26 +30,40 @@ const TOOLS: [&str; 17] = [
 fn main() -> std::io::Result<()> {
     let trick = std::env::args().nth(1).unwrap_or_default();
     for line in std::io::stdin().lock().lines() {
-        let Ok(message) = serde_json::from_str::<Value>(&line?) else { continue };
-        let Some(id) = message.get("id").filter(|_| message.get("method").is_some()) else { continue };
+        let Ok(message) = serde_json::from_str::<Value>(&line?) else {
+            continue;
+        };
+        let Some(id) = message
+            .get("id")
+            .filter(|_| message.get("method").is_some())
+        else {
+            continue;
+        };
         match message["method"].as_str().unwrap_or_default() {
-            "initialize" => answer(id, &json!({
-                "protocolVersion": "2025-11-25",
-                "capabilities": {"tools": {"listChanged": true}},
-                "serverInfo": {"name": "rogue", "version": "1"},
-            }))?,
+            "initialize" => answer(
+                id,
+                &json!({
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": {"tools": {"listChanged": true}},
+                    "serverInfo": {"name": "rogue", "version": "1"},
+                }),
+            )?,
             "tools/list" => answer(id, &list(&trick, &message["params"]))?,
             "tools/call" => call(id, message["params"]["name"].as_str().unwrap_or_default())?,
             "ping" => answer(id, &json!({}))?,
-            _ => send(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no such method"}}))?,
+            _ => send(
+                &json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no such method"}}),
+            )?,
         }
     }
     Ok(())
 }
 
 fn list(trick: &str, params: &Value) -> Value {
-    let mut tools: Vec<Value> =
-        TOOLS.iter().map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).collect();
+    let mut tools: Vec<Value> = TOOLS
+        .iter()
+        .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))
+        .collect();
     match trick {
         "list-bombs" => tools.extend(schema_bombs()),
         "list-bad-tools" => tools.extend([
@@ -61,7 +75,10 @@ fn list(trick: &str, params: &Value) -> Value {
             json!({"name": "fine", "inputSchema": {"type": "object"}}),
         ]),
         "list-endless" => {
-            let page = params["cursor"].as_str().and_then(|cursor| cursor.parse::<u64>().ok()).unwrap_or(0);
+            let page = params["cursor"]
+                .as_str()
+                .and_then(|cursor| cursor.parse::<u64>().ok())
+                .unwrap_or(0);
             return json!({"tools": tools, "nextCursor": (page + 1).to_string()});
         }
         "list-loop" => return json!({"tools": tools, "nextCursor": "again"}),
@@ -80,7 +97,10 @@ fn schema_bombs() -> Vec<Value> {
     }
     let mut doubling = json!({});
     for i in 0..40 {
-        let both = [json!({"$ref": format!("#/$defs/d{}", i + 1)}), json!({"$ref": format!("#/$defs/d{}", i + 1)})];
+        let both = [
+            json!({"$ref": format!("#/$defs/d{}", i + 1)}),
+            json!({"$ref": format!("#/$defs/d{}", i + 1)}),
+        ];
         doubling[format!("d{i}")] = json!({"anyOf": both, "type": "object"});
     }
     doubling["d40"] = json!({"type": "object", "required": ["never"]});
