@@ -238,7 +238,7 @@ impl Scan<'_> {
     fn block_comment(&mut self) {
         self.step();
         self.step();
-        while !self.ended() && !(self.peek(0) == b'*' && self.peek(1) == b'/') {
+        while !(self.ended() || self.peek(0) == b'*' && self.peek(1) == b'/') {
             self.step();
         }
         self.step();

@@ -11,6 +11,7 @@ use boa_engine::object::builtins::JsArray;
 use boa_engine::object::{FunctionObjectBuilder, ObjectInitializer};
 use boa_engine::property::Attribute;
 use boa_engine::property::PropertyKey;
+use boa_engine::native_function::NativeFunctionPointer;
 use boa_engine::{
     Context, JsArgs, JsData, JsNativeError, JsObject, JsResult, JsValue, NativeFunction, js_string,
 };
@@ -108,10 +109,7 @@ fn tool_function(server: u16, tool: u16, name: &str, context: &mut Context) -> J
 
 /// The object whose members are the traps of every server's proxy.
 pub(crate) fn traps(context: &mut Context) -> JsObject {
-    let traps: [(
-        &str,
-        fn(&JsValue, &[JsValue], &mut Context) -> JsResult<JsValue>,
-    ); 11] = [
+    let traps: [(&str, NativeFunctionPointer); 11] = [
         ("get", get),
         ("has", has),
         ("ownKeys", own_keys),
