@@ -13,10 +13,11 @@
 mod bounds;
 mod guest;
 mod image;
+mod memory;
 mod ticker;
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use airlock_core::id::Digest;
 use guest_image::GuestImage;
@@ -25,7 +26,7 @@ use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAlloc
 
 pub use bounds::{GuestBounds, StopHandle};
 pub use guest::Guest;
-use image::Loaded;
+use image::{Bytes, Loaded};
 
 use crate::clock::Clock;
 
@@ -75,10 +76,16 @@ impl fmt::Debug for Sandbox {
 }
 
 impl Sandbox {
-    /// Loads the guest that this program carries. Its bytes are the program's own
-    /// and are not hashed again.
+    /// The guest that this program carries. Its bytes are the program's own and are
+    /// not hashed again. It is loaded once in a process and shared from then on.
     pub fn load_embedded() -> Result<Self, SandboxError> {
-        Self::load_trusted(guest_image::BOA)
+        static EMBEDDED: Mutex<Option<Sandbox>> = Mutex::new(None);
+        let mut embedded = EMBEDDED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sandbox) = &*embedded {
+            return Ok(sandbox.clone());
+        }
+        let sandbox = Self::load_trusted(guest_image::BOA, Bytes::InPlace)?;
+        Ok(embedded.insert(sandbox).clone())
     }
 
     /// Loads an image from elsewhere. Its code runs as it is, so its digest must
@@ -91,10 +98,10 @@ impl Sandbox {
                 found,
             });
         }
-        Self::load_trusted(image)
+        Self::load_trusted(image, Bytes::Copied)
     }
 
-    fn load_trusted(image: GuestImage) -> Result<Self, SandboxError> {
+    fn load_trusted(image: GuestImage, bytes: Bytes) -> Result<Self, SandboxError> {
         let unloadable = |why: String| SandboxError::Unloadable {
             name: image.name.to_owned(),
             why,
@@ -104,7 +111,7 @@ impl Sandbox {
         // Without the address space for a pool, every guest gets memory of its own.
         let pooled = Engine::new(&pooling())
             .ok()
-            .map(|engine| Loaded::load(engine, image));
+            .map(|engine| Loaded::load(engine, image, bytes));
         let shared = Shared {
             image,
             digest,
@@ -113,9 +120,10 @@ impl Sandbox {
             unpooled: OnceLock::new(),
         };
         if shared.pooled.is_none() {
-            let engine =
-                Engine::new(&cage::config()).map_err(|why| unloadable(format!("{why:#}")))?;
-            let _ = shared.unpooled.set(Some(Loaded::load(engine, image)?));
+            let engine = Engine::new(&unpooled()).map_err(|why| unloadable(format!("{why:#}")))?;
+            let _ = shared
+                .unpooled
+                .set(Some(Loaded::load(engine, image, bytes)?));
         }
         Ok(Self {
             shared: Arc::new(shared),
@@ -159,8 +167,8 @@ impl Sandbox {
 
     fn unpooled(&self) -> Option<&Loaded> {
         let load = || {
-            let engine = Engine::new(&cage::config()).ok()?;
-            Loaded::load(engine, self.shared.image).ok()
+            let engine = Engine::new(&unpooled()).ok()?;
+            Loaded::load(engine, self.shared.image, Bytes::Copied).ok()
         };
         self.shared.unpooled.get_or_init(load).as_ref()
     }
@@ -172,6 +180,12 @@ impl Sandbox {
 
 fn digest_of(image: &GuestImage) -> Option<Digest> {
     Digest::parse(&format!("sha256:{}", image.digest))
+}
+
+fn unpooled() -> Config {
+    let mut config = cage::config();
+    image::in_place(&mut config);
+    config
 }
 
 fn pooling() -> Config {
@@ -187,7 +201,7 @@ fn pooling() -> Config {
         .pagemap_scan(Enabled::Auto)
         .linear_memory_keep_resident(KEEP_RESIDENT_BYTES)
         .table_keep_resident(TABLE_ELEMENTS_MAX * size_of::<usize>());
-    let mut config = cage::config();
+    let mut config = unpooled();
     config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     config
 }

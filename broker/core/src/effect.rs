@@ -85,14 +85,18 @@ pub struct GuestUsage {
     pub memory_bytes_peak: u64,
 }
 
+/// Why a guest did not come back, each with what it had printed in its last turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GuestStop {
-    Limit(Limit),
-    /// A trap or a malformed frame: the instance is discarded. What it had printed is kept.
+    Limit {
+        limit: Limit,
+        console: Vec<ConsoleLine>,
+    },
+    /// A trap or a malformed frame: the instance is discarded.
     EngineFault {
         why: String,
         console: Vec<ConsoleLine>,
     },
     /// [`Effect::StopGuest`] or a cancellation reached the guest while it computed.
-    Interrupted,
+    Interrupted { console: Vec<ConsoleLine> },
 }

@@ -4,19 +4,14 @@ use std::fmt;
 
 use airlock_core::effect::{GuestStop, GuestUsage};
 use airlock_core::limits::Limit;
-use sandbox_protocol::codec::{decode_lines, decode_step, encode_resume, encode_start};
-use sandbox_protocol::{ConsoleLine, Resume, Start, Step};
+use sandbox_protocol::codec::{decode_step, encode_resume, encode_start};
+use sandbox_protocol::{Resume, Start, Step};
 use wasmtime::{Instance, Memory, Store, Trap, TypedFunc, UpdateDeadline};
 
 use super::Sandbox;
 use super::bounds::{GuestBounds, StopHandle, Stopped, Watch};
 use super::image::Loaded;
-
-/// Bytes of a fault's text that the guest keeps; see its `landmark`.
-const FAULT_BYTES_MAX: usize = 240;
-
-/// Printed bytes that are read from a guest that has trapped.
-const PRINTED_BYTES_MAX: usize = 64 * 1024 * 1024;
+use super::memory::{self, LastWords};
 
 /// A guest of a sandbox. Dropping it frees everything it has.
 pub struct Guest {
@@ -209,19 +204,9 @@ impl Live {
         self.memory
             .write(&mut self.store, address as usize, frame)?;
         let answer = export.call(&mut self.store, ())?;
-        let (address, length) = ((answer >> 32) as u32, answer as u32);
-        let frame = self
-            .bytes(address, length as usize)
+        let frame = memory::frame(self.memory.data(&self.store), answer)
             .ok_or_else(|| wasmtime::Error::msg("the guest's frame lies outside its memory"))?;
         Ok(decode_step(frame)?)
-    }
-
-    /// Bytes of the guest's memory, when they are all inside it.
-    fn bytes(&self, address: u32, length: usize) -> Option<&[u8]> {
-        let start = address as usize;
-        self.memory
-            .data(&self.store)
-            .get(start..start.checked_add(length)?)
     }
 
     /// Tickets count up by one, and every call is of a tool that was offered.
@@ -241,55 +226,29 @@ impl Live {
 
     /// What an error of the engine means.
     fn stop_of(&self, error: &wasmtime::Error) -> GuestStop {
+        let LastWords { console, fault } =
+            LastWords::read(self.memory.data(&self.store), self.landmark);
         match self.store.data().stopped {
-            Some(Stopped::Outside) => return GuestStop::Interrupted,
-            Some(Stopped::Limit(limit)) => return GuestStop::Limit(limit),
+            Some(Stopped::Outside) => return GuestStop::Interrupted { console },
+            Some(Stopped::Limit(limit)) => return GuestStop::Limit { limit, console },
             None => {}
         }
-        let told = self.told();
-        match error.downcast_ref::<Trap>() {
-            Some(Trap::StackOverflow) => GuestStop::Limit(Limit::Stack),
-            Some(Trap::UnreachableCodeReached) if is_about_memory(&told) => {
-                GuestStop::Limit(Limit::Memory)
-            }
-            Some(Trap::UnreachableCodeReached) if !told.is_empty() => GuestStop::EngineFault {
-                why: told,
-                console: self.printed(),
-            },
-            _ => GuestStop::EngineFault {
+        let limit = match error.downcast_ref::<Trap>() {
+            Some(Trap::StackOverflow) => Some(Limit::Stack),
+            Some(Trap::UnreachableCodeReached) if is_about_memory(&fault) => Some(Limit::Memory),
+            _ => None,
+        };
+        match limit {
+            Some(limit) => GuestStop::Limit { limit, console },
+            None if fault.is_empty() => GuestStop::EngineFault {
                 why: format!("{error:#}"),
-                console: self.printed(),
+                console,
+            },
+            None => GuestStop::EngineFault {
+                why: fault,
+                console,
             },
         }
-    }
-
-    /// A word of the landmark, whose layout the guest's `landmark` module has.
-    fn word(&self, index: u32) -> Option<u32> {
-        let address = self.landmark.checked_add(index * 4)?;
-        let bytes = self.bytes(address, 4)?.first_chunk::<4>()?;
-        Some(u32::from_le_bytes(*bytes))
-    }
-
-    /// What the guest left to say about its end.
-    fn told(&self) -> String {
-        let length = self.word(2).unwrap_or(0) as usize;
-        let text = self
-            .landmark
-            .checked_add(12)
-            .and_then(|address| self.bytes(address, length.min(FAULT_BYTES_MAX)));
-        let text = String::from_utf8_lossy(text.unwrap_or_default());
-        text.chars().filter(|c| !c.is_control()).collect()
-    }
-
-    /// What the script printed in the step that trapped.
-    fn printed(&self) -> Vec<ConsoleLine> {
-        let (Some(address), Some(length)) = (self.word(0), self.word(1)) else {
-            return Vec::new();
-        };
-        let length = (length as usize).min(PRINTED_BYTES_MAX);
-        self.bytes(address, length)
-            .and_then(|bytes| decode_lines(bytes).ok())
-            .unwrap_or_default()
     }
 }
 

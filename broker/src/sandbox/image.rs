@@ -1,13 +1,19 @@
 //! An image in an engine, ready to be instantiated.
 
 use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
 
 use guest_image::GuestImage;
-use wasmtime::{Engine, InstancePre, Linker, Module, ModuleExport};
+use rustix::mm::{MprotectFlags, mprotect};
+use wasmtime::{Config, CustomCodeMemory, Engine, InstancePre, Linker, Module, ModuleExport};
 
 use super::SandboxError;
 use super::bounds::Watch;
 use super::ticker::Ticker;
+
+/// No machine that an image is built for has smaller pages.
+const PAGE_BYTES: usize = 4096;
 
 pub(super) struct Loaded {
     pub(super) engine: Engine,
@@ -32,13 +38,17 @@ impl fmt::Debug for Loaded {
 }
 
 impl Loaded {
-    pub(super) fn load(engine: Engine, image: GuestImage) -> Result<Self, SandboxError> {
+    pub(super) fn load(
+        engine: Engine,
+        image: GuestImage,
+        bytes: Bytes,
+    ) -> Result<Self, SandboxError> {
         let name = image.name;
         let unloadable = |why: wasmtime::Error| SandboxError::Unloadable {
             name: name.to_owned(),
             why: format!("{why:#}"),
         };
-        let module = deserialize(&engine, image).map_err(unloadable)?;
+        let module = deserialize(&engine, image, bytes).map_err(unloadable)?;
         if let Some(import) = module.imports().next() {
             let import = format!("{}.{}", import.module(), import.name());
             return Err(SandboxError::Imports {
@@ -74,12 +84,57 @@ impl Loaded {
     }
 }
 
-fn deserialize(engine: &Engine, image: GuestImage) -> wasmtime::Result<Module> {
+/// What becomes of an image's bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bytes {
+    /// They run where they lie. The engine allows that once in a process.
+    InPlace,
+    Copied,
+}
+
+fn deserialize(engine: &Engine, image: GuestImage, bytes: Bytes) -> wasmtime::Result<Module> {
+    let whole = NonNull::from(image.precompiled);
+    let is_page_aligned = image.precompiled.as_ptr().addr().is_multiple_of(PAGE_BYTES);
     // SAFETY: the bytes are what `precompile_module` of this very version wrote:
     // they were built with this program, or carry a digest that was decided on.
-    // The engine refuses other versions, settings and processors by itself.
+    // The engine refuses other versions, settings and processors by itself. They
+    // live as long as the program, and nothing can write to them.
     #[expect(unsafe_code, reason = "compiled code can only be trusted, not checked")]
     unsafe {
-        Module::deserialize(engine, image.precompiled)
+        if bytes == Bytes::InPlace && is_page_aligned {
+            Module::deserialize_raw(engine, whole)
+        } else {
+            Module::deserialize(engine, image.precompiled)
+        }
+    }
+}
+
+/// Lets the engine run an image where it lies, in the program's own read-only
+/// pages, which are shared with every other process of this program and read
+/// from disk as they are needed.
+pub(super) fn in_place(config: &mut Config) {
+    config.with_custom_code_memory(Some(Arc::new(InPlace)));
+}
+
+struct InPlace;
+
+impl CustomCodeMemory for InPlace {
+    fn required_alignment(&self) -> usize {
+        PAGE_BYTES
+    }
+
+    fn publish_executable(&self, start: *const u8, length: usize) -> wasmtime::Result<()> {
+        // SAFETY: the range is whole pages of one image, which hold nothing but its code.
+        #[expect(unsafe_code, reason = "making pages executable has no safe form")]
+        unsafe {
+            let readable_code = MprotectFlags::READ | MprotectFlags::EXEC;
+            mprotect(start.cast_mut().cast(), length, readable_code)?;
+        }
+        Ok(())
+    }
+
+    /// The pages stay as they are: read-only, and code.
+    fn unpublish_executable(&self, _start: *const u8, _length: usize) -> wasmtime::Result<()> {
+        Ok(())
     }
 }

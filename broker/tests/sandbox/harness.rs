@@ -145,9 +145,10 @@ pub fn drive(
         let step = match turn {
             Ok(step) => step,
             Err(stop) => {
-                if let GuestStop::EngineFault { console: lines, .. } = &stop {
-                    console.extend(lines.iter().map(|line| line.text.clone()));
-                }
+                let (GuestStop::EngineFault { console: lines, .. }
+                | GuestStop::Limit { console: lines, .. }
+                | GuestStop::Interrupted { console: lines }) = &stop;
+                console.extend(lines.iter().map(|line| line.text.clone()));
                 break End::Stopped(stop);
             }
         };

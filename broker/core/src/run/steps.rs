@@ -48,19 +48,17 @@ impl Run {
         }
         self.usage = usage;
         self.guest = Guest::Gone;
-        match stop {
-            GuestStop::Limit(limit) => self.end(Ending::Limit(limit)),
-            GuestStop::EngineFault { why, console } => {
-                let shown = self.console.take(console, 0);
-                self.out.show(shown);
-                self.end(Ending::EngineFault { why });
+        let (ending, console) = match stop {
+            GuestStop::Limit { limit, console } => (Ending::Limit(limit), console),
+            GuestStop::EngineFault { why, console } => (Ending::EngineFault { why }, console),
+            GuestStop::Interrupted { console } => {
+                let why = "the guest was interrupted".into();
+                (Ending::Cancelled { why }, console)
             }
-            GuestStop::Interrupted => {
-                self.end(Ending::Cancelled {
-                    why: "the guest was interrupted".into(),
-                });
-            }
-        }
+        };
+        let shown = self.console.take(console, 0);
+        self.out.show(shown);
+        self.end(ending);
     }
 
     pub(super) fn check_time(&mut self) {

@@ -30,6 +30,13 @@ fn stopped(stop: GuestStop) -> Event {
     }
 }
 
+fn limit(limit: Limit) -> GuestStop {
+    GuestStop::Limit {
+        limit,
+        console: Vec::new(),
+    }
+}
+
 #[test]
 fn each_way_to_end_has_its_status_and_code() {
     check(returns("1"), "finish done -");
@@ -49,16 +56,12 @@ fn each_way_to_end_has_its_status_and_code() {
         step(Vec::new(), StepState::OutputFlood),
         "finish stopped limit-output",
     );
+    check(stopped(limit(Limit::Cpu)), "finish stopped limit-cpu");
+    check(stopped(limit(Limit::Memory)), "finish stopped limit-memory");
     check(
-        stopped(GuestStop::Limit(Limit::Cpu)),
-        "finish stopped limit-cpu",
-    );
-    check(
-        stopped(GuestStop::Limit(Limit::Memory)),
-        "finish stopped limit-memory",
-    );
-    check(
-        stopped(GuestStop::Interrupted),
+        stopped(GuestStop::Interrupted {
+            console: Vec::new(),
+        }),
         "finish cancelled cancelled",
     );
     check(
@@ -111,11 +114,20 @@ fn what_was_printed_before_a_trap_is_delivered_with_it() {
     }];
     let fault = GuestStop::EngineFault {
         why: "unreachable".into(),
+        console: console.clone(),
+    };
+    let limit = GuestStop::Limit {
+        limit: Limit::Cpu,
         console,
     };
-    let world = check(stopped(fault), "finish failed engine-fault");
-    assert_eq!(world.report().console[0].text, "almost");
-    assert_eq!(world.report().console[0].level, "warn");
+    for (stop, end) in [
+        (fault, "finish failed engine-fault"),
+        (limit, "finish stopped limit-cpu"),
+    ] {
+        let world = check(stopped(stop), end);
+        assert_eq!(world.report().console[0].text, "almost");
+        assert_eq!(world.report().console[0].level, "warn");
+    }
 }
 
 #[test]
