@@ -7,7 +7,7 @@
 pub mod approver;
 mod broker;
 pub mod cli;
-pub mod clock;
+mod clock;
 pub mod config;
 pub mod demo;
 mod drive;

@@ -1,6 +1,7 @@
 //! Asking a human. Whoever asks can never answer: an approver hears questions
 //! from the run machine only, and no tool and no script can reach one.
 
+mod keyboard;
 mod question_text;
 mod terminal;
 

@@ -37,15 +37,18 @@ pub(super) fn show(question: &Question, width: usize, whole: bool) -> String {
     if let Some(claims) = claims(question) {
         row(&mut text, "note", &claims);
     }
-    if question.allowed_so_far > 0 {
-        row(
+    match question.allowed_so_far {
+        0 => {}
+        1 => row(
             &mut text,
             "so far",
-            &format!(
-                "{} calls of this tool were allowed in this run",
-                question.allowed_so_far
-            ),
-        );
+            "1 call of this tool was allowed in this run",
+        ),
+        n => row(
+            &mut text,
+            "so far",
+            &format!("{n} calls of this tool were allowed in this run"),
+        ),
     }
     row(&mut text, "with", &arguments(question, width, whole));
     text

@@ -2,14 +2,16 @@
 //! pipe is never taken for an answer.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 
 use airlock_core::decide::{Answer, Question};
-use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
-use tokio::sync::{Mutex, mpsc};
+use rustix::fs::OFlags;
+use rustix::process::getpgrp;
+use rustix::termios::{QueueSelector, tcflush, tcgetpgrp, tcgetwinsize};
+use tokio::sync::Mutex;
 
+use super::keyboard::Keyboard;
 use super::question_text::{self, CHOICES, Typed};
 use super::{Approver, Asking};
 
@@ -19,44 +21,29 @@ const WIDTH_UNKNOWN: usize = 80;
 #[derive(Debug)]
 pub struct Terminal {
     screen: File,
-    lines: Mutex<mpsc::Receiver<Line>>,
-    /// How many questions were shown so far.
-    shown: Arc<AtomicU64>,
-}
-
-/// A typed line, and how many questions had been shown when it was complete.
-#[derive(Debug)]
-struct Line {
-    text: String,
-    shown: u64,
+    turn: Mutex<()>,
 }
 
 impl Terminal {
-    /// Fails when this process has no terminal.
+    /// Fails when this process has no terminal, or is in its background.
     pub fn open() -> io::Result<Self> {
-        let screen = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
-        let (sender, lines) = mpsc::channel(1);
-        let shown = Arc::new(AtomicU64::new(0));
-        let keyboard = Keyboard {
-            input: BufReader::new(screen.try_clone()?),
-            shown: Arc::clone(&shown),
+        let terminal = Self {
+            screen: open(OFlags::empty())?,
+            turn: Mutex::new(()),
         };
-        std::thread::Builder::new()
-            .name("terminal".into())
-            .spawn(move || keyboard.forward(&sender))?;
-        Ok(Self {
-            screen,
-            lines: Mutex::new(lines),
-            shown,
-        })
+        if terminal.is_in_foreground() {
+            Ok(terminal)
+        } else {
+            Err(io::Error::other("another process has the terminal"))
+        }
     }
 
     async fn converse(&self, question: &Question) -> io::Result<Answer> {
-        let mut lines = self.lines.lock().await;
+        let _turn = self.turn.lock().await;
         let mut whole = false;
         // What was typed before the question was shown is no answer to it.
         let _ = tcflush(&self.screen, QueueSelector::IFlush);
-        let number = self.shown.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut keyboard = Keyboard::new(open(OFlags::NONBLOCK)?);
         let mut open = Shown {
             terminal: self,
             is_open: true,
@@ -64,7 +51,7 @@ impl Terminal {
         loop {
             let shown = question_text::show(question, self.width(), whole);
             self.write(&format!("{shown}{:>7} {CHOICES}\n      > ", "answer"))?;
-            let Some(line) = next(&mut lines, number).await else {
+            let Some(line) = keyboard.line(|| self.is_in_foreground()).await else {
                 return Ok(Answer::Unanswered);
             };
             match question_text::parse(&line) {
@@ -78,7 +65,7 @@ impl Terminal {
                 }
                 Typed::AllWithoutNumber => {
                     self.write("        up to how many calls, this one included? > ")?;
-                    let Some(line) = next(&mut lines, number).await else {
+                    let Some(line) = keyboard.line(|| self.is_in_foreground()).await else {
                         return Ok(Answer::Unanswered);
                     };
                     if let Some(answer) = question_text::parse_uses(&line) {
@@ -93,6 +80,10 @@ impl Terminal {
 
     fn write(&self, text: &str) -> io::Result<()> {
         (&self.screen).write_all(text.as_bytes())
+    }
+
+    fn is_in_foreground(&self) -> bool {
+        tcgetpgrp(&self.screen).is_ok_and(|group| group == getpgrp())
     }
 
     fn width(&self) -> usize {
@@ -125,52 +116,10 @@ impl Approver for Terminal {
     }
 }
 
-/// The next line that was typed after this question had been shown.
-async fn next(lines: &mut mpsc::Receiver<Line>, question: u64) -> Option<String> {
-    loop {
-        let line = lines.recv().await?;
-        if line.shown >= question {
-            return Some(line.text);
-        }
-    }
-}
-
-struct Keyboard<R> {
-    input: R,
-    shown: Arc<AtomicU64>,
-}
-
-impl<R: BufRead> Keyboard<R> {
-    /// Reads lines for as long as the process lives; a closed terminal ends it.
-    fn forward(self, sender: &mpsc::Sender<Line>) {
-        for line in self.input.lines() {
-            let Ok(text) = line else { return };
-            let shown = self.shown.load(Ordering::SeqCst);
-            if sender.blocking_send(Line { text, shown }).is_err() {
-                return;
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_line_typed_before_the_question_was_shown_is_no_answer_to_it() {
-        let (sender, mut lines) = mpsc::channel(4);
-        for (text, shown) in [("y", 0), ("y", 1), ("n", 2)] {
-            sender
-                .send(Line {
-                    text: text.into(),
-                    shown,
-                })
-                .await
-                .unwrap();
-        }
-        drop(sender);
-        assert_eq!(next(&mut lines, 2).await.as_deref(), Some("n"));
-        assert_eq!(next(&mut lines, 2).await, None);
-    }
+/// Opened anew for each way of using it, since the flags are shared by all copies of a descriptor.
+fn open(flags: OFlags) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    options.custom_flags((flags | OFlags::NOCTTY).bits().cast_signed());
+    options.open("/dev/tty")
 }
