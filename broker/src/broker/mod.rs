@@ -114,11 +114,12 @@ impl Broker {
             input: script.input,
             seed,
             standing: broker.standing.clone(),
-            limits: broker.limits,
+            limits: script.limits.unwrap_or(broker.limits),
             fsync: broker.fsync,
             guest: broker.guest.clone(),
         };
-        drive::drive(spec, Hands::new(broker, record, cancel, &mut watch)).await
+        let hands = Hands::new(broker, record, cancel, &mut watch).with_limits(spec.limits);
+        drive::drive(spec, hands).await
     }
 
     /// The tools that scripts may see.

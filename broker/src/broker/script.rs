@@ -1,5 +1,6 @@
 //! What a host wants run.
 
+use airlock_core::limits::Limits;
 use serde_json::Value;
 
 /// One script with everything that it is started with.
@@ -9,6 +10,7 @@ pub struct Script {
     pub(crate) text: String,
     pub(crate) input: Vec<u8>,
     pub(crate) seed: Option<u64>,
+    pub(crate) limits: Option<Limits>,
 }
 
 impl Script {
@@ -19,6 +21,7 @@ impl Script {
             text: text.into(),
             input: Vec::new(),
             seed: None,
+            limits: None,
         }
     }
 
@@ -45,6 +48,15 @@ impl Script {
     pub fn with_seed(self, seed: u64) -> Self {
         Self {
             seed: Some(seed),
+            ..self
+        }
+    }
+
+    /// Other limits than the broker's, for this run alone.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self {
+            limits: Some(limits),
             ..self
         }
     }

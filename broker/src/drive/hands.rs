@@ -7,6 +7,7 @@ use std::time::Duration;
 use airlock_core::decide::{Answer, AuthorizedCall, Question};
 use airlock_core::effect::{Effect, Event, GuestStop, GuestUsage};
 use airlock_core::id::CallId;
+use airlock_core::limits::Limits;
 use airlock_core::outcome::{LostCause, Reply};
 use airlock_core::report::Report;
 use futures_util::future::{AbortHandle, Abortable, LocalBoxFuture};
@@ -24,6 +25,7 @@ pub(super) type Open<'a, T> = FuturesUnordered<Abortable<LocalBoxFuture<'a, (Cal
 pub(crate) struct Hands<'a> {
     pub(super) broker: &'a Inner,
     pub(super) cancel: &'a Cancel,
+    limits: Limits,
     record: Record,
     watch: &'a mut dyn FnMut(RunEvent),
     guest: Option<Guest>,
@@ -47,6 +49,7 @@ impl<'a> Hands<'a> {
         Self {
             broker,
             cancel,
+            limits: broker.limits,
             record,
             watch,
             guest: None,
@@ -57,6 +60,11 @@ impl<'a> Hands<'a> {
             heard: Vec::new(),
             is_cancelled: false,
         }
+    }
+
+    /// The limits of this run.
+    pub(crate) fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
     }
 
     pub(super) fn now_ms(&self) -> u64 {
@@ -97,7 +105,7 @@ impl<'a> Hands<'a> {
                     self.let_calls_leave().await;
                     let bounds = GuestBounds {
                         deadline_at_ms,
-                        ..GuestBounds::of(&self.broker.limits)
+                        ..GuestBounds::of(&self.limits)
                     };
                     let mut guest = self.broker.sandbox.guest(bounds, self.cancel.stop_handle());
                     self.came(guest.start(&start), guest.usage());
@@ -141,7 +149,7 @@ impl<'a> Hands<'a> {
     fn call(&mut self, call: AuthorizedCall) {
         let (id, wall) = (
             call.id(),
-            Duration::from_millis(self.broker.limits.call_wall_ms_max),
+            Duration::from_millis(self.limits.call_wall_ms_max),
         );
         let reply = self.broker.call(call, wall);
         let secrets = &self.broker.secrets;
