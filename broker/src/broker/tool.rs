@@ -9,6 +9,7 @@ use std::sync::Arc;
 use airlock_core::outcome::{LostCause, Reply};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// It is polled on its run's own thread, between the steps of the script: what
@@ -47,10 +48,36 @@ impl InProcessTool {
         F: Fn(Value) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Value, ToolFailure>> + 'static,
     {
+        Self::of(server, description, function, |value| value.to_string())
+    }
+
+    /// For a function that has its value as JSON text already: the text goes on as it
+    /// is, which for megabytes is a matter of many milliseconds.
+    pub fn of_text<F, Fut>(server: impl Into<String>, description: Value, function: F) -> Self
+    where
+        F: Fn(Value) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Box<RawValue>, ToolFailure>> + 'static,
+    {
+        Self::of(server, description, function, |text| {
+            Box::<str>::from(text).into_string()
+        })
+    }
+
+    fn of<T: 'static, F, Fut>(
+        server: impl Into<String>,
+        description: Value,
+        function: F,
+        text: fn(T) -> String,
+    ) -> Self
+    where
+        F: Fn(Value) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T, ToolFailure>> + 'static,
+    {
         let call = move |args| {
             let outcome = AssertUnwindSafe(function(args)).catch_unwind();
+            let judged = move |outcome: Result<T, ToolFailure>| reply(outcome.map(text));
             outcome
-                .map(|outcome| outcome.map_or_else(|_| panicked(), reply))
+                .map(move |outcome| outcome.map_or_else(|_| panicked(), judged))
                 .boxed_local()
         };
         Self {
@@ -76,12 +103,12 @@ impl fmt::Debug for InProcessTool {
     }
 }
 
-fn reply(outcome: Result<Value, ToolFailure>) -> Reply {
+fn reply(outcome: Result<String, ToolFailure>) -> Reply {
     match outcome {
-        Ok(value) => Reply::Result {
+        Ok(text) => Reply::Result {
             is_error: false,
             content: b"[]".to_vec(),
-            structured_content: Some(value.to_string().into_bytes()),
+            structured_content: Some(text.into_bytes()),
         },
         Err(failure) => Reply::Result {
             is_error: true,
@@ -137,5 +164,19 @@ mod tests {
         );
         let tool = InProcessTool::new("t", json!({}), async |_| panic!("oh"));
         check(&tool, &panicked());
+    }
+
+    #[test]
+    fn a_value_that_is_text_already_goes_on_as_it_is() {
+        let text = r#"{"n": 12345678901234567890123, "s":"\u0061"}"#;
+        let tool = InProcessTool::of_text("t", json!({}), async move |_| {
+            Ok(RawValue::from_string(text.to_owned()).unwrap())
+        });
+        let reply = Reply::Result {
+            is_error: false,
+            content: b"[]".to_vec(),
+            structured_content: Some(text.as_bytes().to_vec()),
+        };
+        check(&tool, &reply);
     }
 }
