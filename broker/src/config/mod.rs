@@ -11,7 +11,6 @@ mod server;
 pub(crate) mod units;
 mod words;
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use airlock_core::limits::Limits;
@@ -65,7 +64,7 @@ pub struct Config {
 impl Config {
     pub fn load(flags: Flags, environment: &Environment) -> Result<Self, Problem> {
         let mut gathered = Gathered::default();
-        if let Some(path) = environment.config_file().filter(|path| is_there(path)) {
+        if let Some(path) = environment.config_file().filter(|path| path.exists()) {
             gathered.take_file(read_file(&path)?);
         }
         if let Some(path) = &flags.config {
@@ -174,13 +173,6 @@ impl Gathered {
             })?;
         let (servers, secrets) = resolve(self.servers, environment)?;
         let passed_on = |name: &str| Some((name.to_owned(), environment.text(name)?.to_owned()));
-        let mut warnings = self.warnings;
-        if secrets
-            .iter()
-            .any(|secret| secret.len() < Secrets::BYTES_MIN)
-        {
-            warnings.push(short_secret());
-        }
         let base_env = ["PATH", "HOME"].into_iter().filter_map(passed_on).collect();
         Ok(Config {
             servers,
@@ -188,9 +180,9 @@ impl Gathered {
             limits,
             state_dir,
             fsync,
-            secrets: Secrets::new(secrets),
+            secrets,
             base_env,
-            warnings,
+            warnings: self.warnings,
         })
     }
 }
@@ -198,7 +190,7 @@ impl Gathered {
 fn resolve(
     declared: Vec<Declared>,
     environment: &Environment,
-) -> Result<(Vec<Server>, Vec<String>), Problem> {
+) -> Result<(Vec<Server>, Secrets), Problem> {
     let mut origins = std::collections::BTreeMap::new();
     for server in &declared {
         if let Some(earlier) = origins.insert(server.name.as_str(), server.origin.as_str()) {
@@ -214,17 +206,7 @@ fn resolve(
         servers.push(server);
         secrets.extend(hidden);
     }
-    Ok((servers, secrets))
-}
-
-/// It is passed on all the same; somebody should know that it may be seen.
-fn short_secret() -> Problem {
-    let why = format!("it has less than {} bytes", Secrets::BYTES_MIN);
-    invalid(
-        "a credential is too short to be struck out of texts",
-        why,
-        "use a longer one",
-    )
+    Ok((servers, Secrets::new(secrets)))
 }
 
 fn rule(level: Level, at: Located) -> Result<Rule, Problem> {
@@ -261,12 +243,6 @@ fn fsync(at: &Located) -> Result<Fsync, Problem> {
             ))
         }
     }
-}
-
-/// A file that cannot be looked at is there: its rules must not be passed over.
-fn is_there(path: &Path) -> bool {
-    !std::fs::symlink_metadata(path)
-        .is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
 }
 
 fn read_file(path: &Path) -> Result<FileConfig, Problem> {
