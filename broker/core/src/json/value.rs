@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
@@ -11,25 +12,18 @@ use super::BadJson;
 const TWICE: &str = "\u{0}twice\u{0}";
 
 pub(super) fn parse(text: &[u8]) -> Result<Value, BadJson> {
-    read(text, Reader { refuse_twice: true })
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    deserializer.disable_recursion_limit();
+    let value = Strict.deserialize(&mut deserializer).map_err(bad)?;
+    deserializer.end().map_err(bad)?;
+    Ok(value)
 }
 
 /// Of a key that stands twice, the last one counts.
 pub(super) fn lenient(text: &[u8]) -> Result<Value, BadJson> {
-    read(text, LENIENT)
-}
-
-/// What a format of our own holds in a member, as it stands there. `Value`'s own reader
-/// takes an object for something else when its first key is one that serde_json keeps for
-/// itself, and that key can come from outside: so nothing here uses it.
-pub(super) fn embedded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
-    LENIENT.deserialize(deserializer)
-}
-
-fn read(text: &[u8], reader: Reader) -> Result<Value, BadJson> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     deserializer.disable_recursion_limit();
-    let value = reader.deserialize(&mut deserializer).map_err(bad)?;
+    let value = Value::deserialize(&mut deserializer).map_err(bad)?;
     deserializer.end().map_err(bad)?;
     Ok(value)
 }
@@ -44,16 +38,9 @@ fn bad(error: serde_json::Error) -> BadJson {
     }
 }
 
-const LENIENT: Reader = Reader {
-    refuse_twice: false,
-};
+struct Strict;
 
-#[derive(Clone, Copy)]
-struct Reader {
-    refuse_twice: bool,
-}
-
-impl<'de> DeserializeSeed<'de> for Reader {
+impl<'de> DeserializeSeed<'de> for Strict {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -61,7 +48,7 @@ impl<'de> DeserializeSeed<'de> for Reader {
     }
 }
 
-impl<'de> Visitor<'de> for Reader {
+impl<'de> Visitor<'de> for Strict {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -100,7 +87,7 @@ impl<'de> Visitor<'de> for Reader {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(self)? {
+        while let Some(item) = seq.next_element_seed(Strict)? {
             items.push(item);
         }
         Ok(Value::Array(items))
@@ -109,10 +96,10 @@ impl<'de> Visitor<'de> for Reader {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut members = Map::new();
         while let Some(key) = map.next_key::<String>()? {
-            if self.refuse_twice && members.contains_key(&key) {
+            if members.contains_key(&key) {
                 return Err(A::Error::custom(format!("{TWICE}{key}{TWICE}")));
             }
-            members.insert(key, map.next_value_seed(self)?);
+            members.insert(key, map.next_value_seed(Strict)?);
         }
         Ok(Value::Object(members))
     }

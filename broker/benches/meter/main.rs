@@ -1,0 +1,43 @@
+//! The meter: measures one row of the benchmarks, in one way, and prints its
+//! samples as `{"samples": [numbers]}`. `cargo xtask bench` builds and asks it;
+//! the scripts and payloads are files that the peers read too.
+//!
+//! Usage: `meter ROW-WAY WORK_DIR COUNT`, with way `bare` or `full`.
+
+mod bare;
+mod full;
+mod timing;
+mod work;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+
+use crate::work::Work;
+
+fn main() -> ExitCode {
+    match measure() {
+        Ok(samples) => {
+            println!("{}", serde_json::json!({ "samples": samples }));
+            ExitCode::SUCCESS
+        }
+        Err(problem) => {
+            eprintln!("meter: {problem:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure() -> Result<Vec<f64>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [what, folder, count] = words.as_slice() else {
+        bail!("usage: meter ROW-WAY WORK_DIR COUNT");
+    };
+    let work = Work::read(folder.as_ref()).context("the work cannot be read")?;
+    let count: usize = count.parse().context("COUNT is not a number")?;
+    match what.split_once('-') {
+        Some((row, "bare")) => bare::measure(row, &work, count),
+        Some((row, "full")) => full::measure(row, &work, count),
+        _ => bail!("no such row and way: {what}"),
+    }
+}
