@@ -49,7 +49,7 @@ async fn read_all(
         let Line::Whole(line) = line else { continue };
         match jsonrpc::parse(line) {
             Incoming::Request { id, method, params } => {
-                match desk.answer(&id, &method, params.as_deref()) {
+                match desk.answer(id, &method, params) {
                     Told::Now(bytes) => {
                         // The writer ends only when nobody reads any more.
                         let _ = outbox.send(bytes).await;
@@ -58,7 +58,7 @@ async fn read_all(
                 }
             }
             Incoming::Notification { method, params } if method == "notifications/cancelled" => {
-                waiting.cancel(params.as_deref());
+                waiting.cancel(params);
             }
             _ => {}
         }

@@ -64,14 +64,23 @@ fn failure(error: LinkError) -> Reply {
         LinkError::SessionGone => Reply::NotSent {
             why: "the server ends every session at once".to_owned(),
         },
-        // A gateway that fails may have passed the call on; a refusal has not.
-        LinkError::Status { status: 500.., why } => Reply::Lost {
+        LinkError::Status { status, why } if proves_refusal(status) => Reply::NotSent { why },
+        LinkError::Status { why, .. } => Reply::Lost {
             why,
             cause: LostCause::Disconnected,
         },
-        LinkError::Status { why, .. } => Reply::NotSent { why },
         LinkError::Lost { why, cause } => Reply::Lost { why, cause },
     }
+}
+
+/// The statuses that say of a POST: it was turned away before anything was done.
+/// All others prove nothing. A 303 means "done, look there"; a gateway may have
+/// passed the call on before it answered 408, 409, 499 or 504.
+fn proves_refusal(status: u16) -> bool {
+    matches!(
+        status,
+        307 | 308 | 401 | 403..=406 | 411 | 413..=415 | 421 | 426 | 429 | 431
+    )
 }
 
 fn unreadable(why: &str) -> Reply {
@@ -221,24 +230,23 @@ mod tests {
     }
 
     #[test]
-    fn an_http_refusal_is_not_sent_and_a_gateway_failure_is_unknown() {
-        let status = |status| {
-            reply(
-                Err(LinkError::Status {
-                    status,
-                    why: String::new(),
-                }),
-                0,
-            )
-        };
-        assert!(matches!(status(401), Reply::NotSent { .. }));
-        assert!(matches!(status(429), Reply::NotSent { .. }));
-        assert!(matches!(
-            status(502),
-            Reply::Lost {
-                cause: LostCause::Disconnected,
-                ..
-            }
-        ));
+    fn of_all_http_statuses_only_clear_refusals_prove_that_nothing_was_done() {
+        let refusals: Vec<u16> = (100..=999)
+            .filter(|status| proves_refusal(*status))
+            .collect();
+        assert_eq!(
+            refusals,
+            [
+                307, 308, 401, 403, 404, 405, 406, 411, 413, 414, 415, 421, 426, 429, 431
+            ]
+        );
+        for status in 100..=999 {
+            let why = String::new();
+            let refused = matches!(
+                reply(Err(LinkError::Status { status, why }), 0),
+                Reply::NotSent { .. }
+            );
+            assert_eq!(refused, refusals.contains(&status), "{status}");
+        }
     }
 }

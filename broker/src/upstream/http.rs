@@ -222,18 +222,23 @@ impl HttpLink {
                 "redirects are not followed; configure the address it leads to",
             ));
         }
-        let body = read_body(response, DETAIL_BYTES).await.unwrap_or_default();
-        if let Incoming::Answer {
-            id: answered,
-            answer,
-        } = jsonrpc::parse(&body)
-            && answered == id
-        {
-            return Ok(answer);
+        // A gateway that lost the server may answer in the server's words.
+        if matches!(status.as_u16(), 502..=504) {
+            return Err(self.status_error(status, ""));
         }
-        match jsonrpc::parse_bare_error(&body) {
-            Some(error) => Ok(Answer::Error(error)),
-            None => Err(self.status_error(status, "")),
+        let body = read_body(response, DETAIL_BYTES).await.unwrap_or_default();
+        match jsonrpc::parse(&body) {
+            Incoming::Answer {
+                id: answered,
+                answer,
+            } if answered == id => Ok(answer),
+            Incoming::Answer { .. } => Err(self.status_error(status, "")),
+            // An error to nobody in particular can only be to this request, if the
+            // status does not say that it was written before MCP was spoken.
+            _ => match jsonrpc::parse_bare_error(&body) {
+                Some(error) if may_be_the_servers(status) => Ok(Answer::Error(error)),
+                _ => Err(self.status_error(status, "")),
+            },
         }
     }
 
@@ -269,7 +274,7 @@ impl HttpLink {
             Incoming::Answer { .. } => self.0.diagnostics.unmatched(),
             Incoming::Notification { method, .. } => self.0.diagnostics.notification(&method),
             Incoming::Request { id, method, .. } => {
-                self.post_aside(jsonrpc::answer_request(&id, &method))
+                self.post_aside(jsonrpc::answer_request(id, &method))
             }
             Incoming::Stray => {
                 if let Some(error) = jsonrpc::parse_bare_error(message) {
@@ -315,6 +320,12 @@ impl Drop for InFlight<'_> {
                 .post_aside(jsonrpc::notification("notifications/cancelled", &params));
         }
     }
+}
+
+/// Whether an error without an id, under this status, was written by the server
+/// itself: it could not read the request, or did not want it.
+fn may_be_the_servers(status: StatusCode) -> bool {
+    status.is_client_error() && !matches!(status.as_u16(), 401 | 403 | 407 | 408 | 409 | 425 | 499)
 }
 
 async fn read_body(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, LinkError> {

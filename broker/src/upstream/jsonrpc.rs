@@ -12,18 +12,18 @@ pub(crate) const UNSUPPORTED_VERSION: i64 = -32_022;
 
 /// One message of the other side.
 #[derive(Debug)]
-pub(crate) enum Incoming {
+pub(crate) enum Incoming<'a> {
     /// The answer to a request of ours.
     Answer { id: u64, answer: Answer },
-    /// It asks; the id is sent back as it came.
+    /// It asks; the id is short, and is sent back as it came.
     Request {
-        id: Box<RawValue>,
-        method: String,
-        params: Option<Box<RawValue>>,
+        id: &'a RawValue,
+        method: Cow<'a, str>,
+        params: Option<&'a RawValue>,
     },
     Notification {
-        method: String,
-        params: Option<Box<RawValue>>,
+        method: Cow<'a, str>,
+        params: Option<&'a RawValue>,
     },
     /// Not JSON, not UTF-8, or not JSON-RPC.
     Stray,
@@ -76,23 +76,17 @@ struct VersionDetail {
 }
 
 /// Reads one message. Never fails: what cannot be read is [`Incoming::Stray`].
-pub(crate) fn parse(bytes: &[u8]) -> Incoming {
-    let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(bytes) else {
+pub(crate) fn parse(bytes: &[u8]) -> Incoming<'_> {
+    let Some(envelope) = envelope(bytes) else {
         return Incoming::Stray;
     };
-    if envelope.jsonrpc.as_deref() != Some("2.0") {
-        return Incoming::Stray;
-    }
+    let params = envelope.params;
     match (envelope.method, envelope.id) {
-        (Some(method), Some(id)) => Incoming::Request {
-            id: id.to_owned(),
-            method: method.into_owned(),
-            params: envelope.params.map(ToOwned::to_owned),
-        },
-        (Some(method), None) => Incoming::Notification {
-            method: method.into_owned(),
-            params: envelope.params.map(ToOwned::to_owned),
-        },
+        (Some(method), Some(id)) if can_be_sent_back(id) => {
+            Incoming::Request { id, method, params }
+        }
+        (Some(_), Some(_)) => Incoming::Stray,
+        (Some(method), None) => Incoming::Notification { method, params },
         (None, Some(id)) => match own_id(id.get()) {
             Some(id) => Incoming::Answer {
                 id,
@@ -102,6 +96,24 @@ pub(crate) fn parse(bytes: &[u8]) -> Incoming {
         },
         (None, None) => Incoming::Stray,
     }
+}
+
+/// The envelope of an object; of an array serde would take the members by their order.
+fn envelope(bytes: &[u8]) -> Option<Envelope<'_>> {
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return None;
+    }
+    serde_json::from_slice::<Envelope<'_>>(bytes)
+        .ok()
+        .filter(|envelope| envelope.jsonrpc.as_deref() == Some("2.0"))
+}
+
+/// An id of the other side is repeated in our answer, which waits in memory
+/// until the other side reads it: it is a short string or number.
+fn can_be_sent_back(id: &RawValue) -> bool {
+    const ID_BYTES_MAX: usize = 256;
+    let text = id.get();
+    text.len() <= ID_BYTES_MAX && text.starts_with(|first| matches!(first, '"' | '-' | '0'..='9'))
 }
 
 /// Our ids are whole numbers; some servers send them back as strings.
@@ -137,10 +149,11 @@ fn read_error(error: &RawValue) -> Option<RpcError> {
     })
 }
 
-/// The error in a body that answers no particular request (`id` null or absent).
+/// The JSON-RPC error in a body that answers no particular request (`id` null or absent).
 pub(crate) fn parse_bare_error(bytes: &[u8]) -> Option<RpcError> {
-    let envelope = serde_json::from_slice::<Envelope<'_>>(bytes).ok()?;
-    envelope.error.and_then(read_error)
+    let envelope = envelope(bytes)?;
+    let to_nobody = envelope.id.is_none() && envelope.method.is_none();
+    envelope.error.filter(|_| to_nobody).and_then(read_error)
 }
 
 /// Which request of ours a message answers that is too long, or too broken, to
@@ -284,6 +297,8 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"id":2,"result":{}}"#, "stray"),
             (r#"{"level":"info","msg":"started"}"#, "stray"),
             (r#"[1,2]"#, "stray"),
+            (r#"["2.0",7,null,null,{"content":[]},null]"#, "stray"),
+            (r#"{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}"#, "stray"),
             ("", "stray"),
             ("Listening on port 3000", "stray"),
         ] {
@@ -306,6 +321,45 @@ mod tests {
             parse(deep.as_bytes()),
             Incoming::Answer { id: 1, .. }
         ));
+    }
+
+    #[test]
+    fn a_request_whose_id_is_too_long_to_be_sent_back_is_stray() {
+        for (length, expected) in [(254, true), (255, false), (1_000_000, false)] {
+            let text = format!(
+                r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#,
+                "x".repeat(length)
+            );
+            let asks = matches!(parse(text.as_bytes()), Incoming::Request { .. });
+            assert_eq!(asks, expected, "{length}");
+        }
+    }
+
+    #[test]
+    fn an_error_to_nobody_is_json_rpc_and_has_no_id() {
+        for (text, expected) in [
+            (
+                r#"{"jsonrpc":"2.0","id":null,"error":{"code":-1}}"#,
+                Some(-1),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","error":{"code":-1,"message":""}}"#,
+                Some(-1),
+            ),
+            (r#"{"jsonrpc":"2.0","id":5,"error":{"code":-1}}"#, None),
+            (
+                r#"{"jsonrpc":"2.0","method":"m","error":{"code":-1}}"#,
+                None,
+            ),
+            (
+                r#"{"error":{"code":504,"message":"upstream timeout"}}"#,
+                None,
+            ),
+            (r#"["2.0",null,null,null,null,{"code":-1}]"#, None),
+        ] {
+            let code = parse_bare_error(text.as_bytes()).map(|error| error.code);
+            assert_eq!(code, expected, "{text}");
+        }
     }
 
     #[test]

@@ -363,7 +363,7 @@ fn hear(line: &[u8], outbox: &mpsc::Sender<Outbound>, shared: &Shared) {
         Incoming::Answer { id, answer } => shared.settle(id, Ok(answer)),
         Incoming::Notification { method, .. } => shared.diagnostics.notification(&method),
         Incoming::Request { id, method, .. } => {
-            let bytes = jsonrpc::answer_request(&id, &method);
+            let bytes = jsonrpc::answer_request(id, &method);
             // A server that asks faster than it listens gets fewer answers.
             let _ = outbox.try_send(Outbound {
                 bytes,

@@ -117,6 +117,21 @@ async fn each_kind_of_http_answer_is_read_for_what_it_is() {
             "401" => Page::status(401),
             "429" => Page::status(429),
             "502" => Page::status(502),
+            "408" => Page::status(408),
+            "303" => Page::status(303).with("Location", "/done"),
+            "307" => Page::status(307).with("Location", "http://evil.example/"),
+            "gateway-504" => Page { status: 504, ..Page::json(&json!({"error": {"code": 504, "message": "upstream timeout"}})) },
+            "gateway-504-rpc" => Page { status: 504, ..Page::json(&error(body, -32_000)) },
+            "gateway-400" => Page { status: 400, ..Page::json(&json!({"error": {"code": 400, "message": "?"}})) },
+            "bare-409" => Page { status: 409, ..Page::json(&json!({"jsonrpc": "2.0", "id": null, "error": {"code": 1}})) },
+            "other-id" => Page { status: 400, ..Page::json(&json!({"jsonrpc": "2.0", "id": 9_999, "error": {"code": 1}})) },
+            "500-rpc" => Page { status: 500, ..Page::json(&error(body, -32_603)) },
+            "result-500" => Page { status: 500, ..Page::json(&text(body, "done")) },
+            "stray-event" => Page::events(&format!(
+                "{}{}",
+                event(&json!({"error": {"code": 1, "message": "of somebody"}})),
+                event(&text(body, "mine"))
+            )),
             "302" => Page::status(302).with("Location", "http://evil.example/"),
             "202" => Page::status(202),
             "html" => Page { body: b"<html>".to_vec(), ..Page::json(&Value::Null) },
@@ -135,7 +150,18 @@ async fn each_kind_of_http_answer_is_read_for_what_it_is() {
         ("401", "not sent"),
         ("429", "not sent"),
         ("502", "lost Disconnected"),
-        ("302", "not sent"),
+        ("408", "lost Disconnected"),
+        ("302", "lost Disconnected"),
+        ("303", "lost Disconnected"),
+        ("307", "not sent"),
+        ("gateway-504", "lost Disconnected"),
+        ("gateway-504-rpc", "lost Disconnected"),
+        ("gateway-400", "lost Disconnected"),
+        ("bare-409", "lost Disconnected"),
+        ("other-id", "lost Disconnected"),
+        ("500-rpc", "refused -32603"),
+        ("result-500", "done"),
+        ("stray-event", "mine"),
         ("202", "lost Unreadable"),
         ("html", "lost Unreadable"),
         ("large", "lost TooLarge"),
@@ -245,9 +271,20 @@ async fn a_dropped_call_is_cancelled_by_a_message_in_the_older_era_and_by_hangin
 #[tokio::test]
 async fn an_address_that_cannot_be_used_says_why_and_shows_no_credential() {
     type Script = fn(&Asked) -> Page;
-    let cases: [(Script, &str); 4] = [
+    let cases: [(Script, &str); 5] = [
         (
             |_| Page::status(401),
+            "refused the credentials (HTTP status 401)",
+        ),
+        (
+            |_| {
+                let error = json!({"error": {"code": 401, "status": "UNAUTHENTICATED"}});
+                let page = Page::json(&error);
+                Page {
+                    status: 401,
+                    ..page
+                }
+            },
             "refused the credentials (HTTP status 401)",
         ),
         (|_| Page::status(405), "HTTP status 405"),
