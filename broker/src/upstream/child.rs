@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::watch;
 
 use super::error::ConnectError;
 use super::secret::Secret;
@@ -68,6 +69,42 @@ pub(crate) fn start(program: Program<'_>) -> Result<Started, ConnectError> {
             gone: false,
         },
     })
+}
+
+/// How many process groups of one server there still are. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Alive(watch::Sender<usize>);
+
+impl Default for Alive {
+    fn default() -> Self {
+        Self(watch::Sender::new(0))
+    }
+}
+
+impl Alive {
+    /// Counts one more until the value is dropped.
+    pub(crate) fn one(&self) -> One {
+        self.0.send_modify(|groups| *groups += 1);
+        One(self.clone())
+    }
+
+    /// Waits until there is none; `within` that time they have been killed.
+    pub(crate) async fn none(&self, within: Duration) {
+        let mut groups = self.0.subscribe();
+        // The sender lives in `self`: only the time can run out.
+        let _ = tokio::time::timeout(within, groups.wait_for(|groups| *groups == 0)).await;
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct One(Alive);
+
+impl Drop for One {
+    fn drop(&mut self) {
+        self.0
+            .0
+            .send_modify(|groups| *groups = groups.saturating_sub(1));
+    }
 }
 
 /// The process and whatever it started. Dropping it kills all of them.

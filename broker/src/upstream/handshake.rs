@@ -65,6 +65,20 @@ impl Refusal {
         )
     }
 
+    /// The server, or the way to it, ended.
+    fn is_end(&self) -> bool {
+        matches!(
+            self,
+            Self::Link(
+                LinkError::NotSent { .. }
+                    | LinkError::Lost {
+                        cause: LostCause::Disconnected,
+                        ..
+                    }
+            )
+        )
+    }
+
     /// The server refused a revision that it names as spoken: it wants to be asked again.
     fn wants_repetition(&self) -> bool {
         match self {
@@ -95,44 +109,78 @@ pub(crate) async fn connect(
     remembered: Option<Era>,
     timeouts: &Timeouts,
 ) -> Result<(Link, Agreed), Refusal> {
-    let era = match choice {
-        EraChoice::Pinned(era) => return begin(dial()?, era, timeouts.connect).await,
-        EraChoice::Auto => remembered,
-    };
-    if let Some(era) = era {
-        match begin(dial()?, era, timeouts.connect).await {
-            Err(refusal) if !refusal.is_final() => {}
-            begun => return begun,
+    let link = dial()?;
+    match (choice, remembered) {
+        (EraChoice::Pinned(era), _) => {
+            let begun = begin(&link, era, timeouts.connect).await;
+            settle(link, begun).await
+        }
+        (EraChoice::Auto, Some(Era::Legacy)) => begin_as_remembered(link, dial, timeouts).await,
+        // The probe is how the newer era begins: a memory of it spares nothing.
+        (EraChoice::Auto, Some(Era::Modern) | None) => probe(link, dial, timeouts).await,
+    }
+}
+
+/// A link that was not agreed on is ended before anybody dials again.
+async fn settle(link: Link, begun: Result<Agreed, Refusal>) -> Result<(Link, Agreed), Refusal> {
+    match begun {
+        Ok(agreed) => Ok((link, agreed)),
+        Err(refusal) => {
+            link.close().await;
+            Err(refusal)
         }
     }
-    probe(dial, timeouts).await
 }
 
-async fn begin(link: Link, era: Era, within: Duration) -> Result<(Link, Agreed), Refusal> {
-    let agreed = match era {
-        Era::Modern => discover(&link, within).await?,
-        Era::Legacy => initialize(&link, within).await?,
-    };
-    Ok((link, agreed))
+async fn begin(link: &Link, era: Era, within: Duration) -> Result<Agreed, Refusal> {
+    match era {
+        Era::Modern => discover(link, within).await,
+        Era::Legacy => initialize(link, within).await,
+    }
 }
 
-async fn probe(dial: &Dial, timeouts: &Timeouts) -> Result<(Link, Agreed), Refusal> {
-    let link = dial()?;
+/// `initialize` at once. A server that is silent about it may be a slow one: it
+/// is asked otherwise on the same link, in the time that is left.
+async fn begin_as_remembered(
+    link: Link,
+    dial: &Dial,
+    timeouts: &Timeouts,
+) -> Result<(Link, Agreed), Refusal> {
+    const SHARE_OF_CONNECT: u32 = 2;
+    match initialize(&link, timeouts.connect / SHARE_OF_CONNECT).await {
+        Ok(agreed) => Ok((link, agreed)),
+        Err(refusal) if refusal.is_final() => settle(link, Err(refusal)).await,
+        Err(refusal) if refusal.is_silence() => probe(link, dial, timeouts).await,
+        Err(_) => {
+            link.close().await;
+            probe(dial()?, dial, timeouts).await
+        }
+    }
+}
+
+async fn probe(link: Link, dial: &Dial, timeouts: &Timeouts) -> Result<(Link, Agreed), Refusal> {
     let refusal = match discover(&link, timeouts.probe).await {
         Ok(agreed) => return Ok((link, agreed)),
-        Err(refusal) if refusal.is_final() => return Err(refusal),
+        Err(refusal) if refusal.is_final() => return settle(link, Err(refusal)).await,
         Err(refusal) => refusal,
     };
-    // Some servers of the older era end when the first message is not `initialize`.
-    let link = if link.is_closed() { dial()? } else { link };
-    match initialize(&link, timeouts.connect).await {
-        Ok(agreed) => Ok((link, agreed)),
-        // It was only slow to start, and speaks the newer era alone.
-        Err(Refusal::Error(_)) if refusal.is_silence() => {
-            begin(link, Era::Modern, timeouts.connect).await
-        }
-        Err(refusal) => Err(refusal),
+    // Some servers of the older era end when the first message is not `initialize`;
+    // some answer it before they end.
+    let mut link = link;
+    let mut initialized = Err(Refusal::Link(LinkError::disconnected("it ended")));
+    if !link.is_closed() {
+        initialized = initialize(&link, timeouts.connect).await;
     }
+    if matches!(&initialized, Err(refusal) if refusal.is_end()) {
+        link.close().await;
+        link = dial()?;
+        initialized = initialize(&link, timeouts.connect).await;
+    }
+    // It was only slow to start, and speaks the newer era alone.
+    if refusal.is_silence() && matches!(initialized, Err(Refusal::Error(_))) {
+        initialized = discover(&link, timeouts.connect).await;
+    }
+    settle(link, initialized).await
 }
 
 #[derive(Deserialize)]

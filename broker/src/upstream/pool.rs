@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use serde_json::{Map, Value};
 
 use super::caps::Caps;
-use super::child::{self, Program};
+use super::child::{self, Alive, Program};
 use super::connection::Connection;
 use super::diagnostics::{Diagnostics, Report};
 use super::era::{Era, EraMemory};
@@ -52,6 +52,7 @@ pub struct Listed {
 }
 
 /// The servers. Dropping it ends the children in the background; [`Upstream::close`] waits for it.
+#[derive(Default)]
 pub struct Upstream {
     servers: BTreeMap<ServerName, Arc<Server>>,
 }
@@ -77,12 +78,14 @@ impl Upstream {
     }
 
     pub(super) async fn connect_servers(servers: Vec<Arc<Server>>) -> (Self, Vec<Listed>) {
+        let upstream = Self {
+            servers: servers
+                .iter()
+                .map(|server| (server.spec().name.clone(), server.clone()))
+                .collect(),
+        };
         let listed = join_all(servers.iter().map(listed)).await;
-        let servers = servers
-            .into_iter()
-            .map(|server| (server.spec().name.clone(), server))
-            .collect();
-        (Self { servers }, listed)
+        (upstream, listed)
     }
 
     /// Calls a tool with the canonical bytes of its arguments, which are sent as they are.
@@ -125,19 +128,39 @@ impl Upstream {
     }
 }
 
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        for server in self.servers.values() {
+            server.begin_closing();
+        }
+    }
+}
+
 fn configured(spec: ServerSpec, surroundings: &Surroundings) -> Server {
     let diagnostics = Arc::new(Diagnostics::default());
-    let dial = dial(spec.clone(), surroundings.clone(), diagnostics.clone());
+    let alive = Alive::default();
+    let dial = dial(
+        spec.clone(),
+        surroundings.clone(),
+        diagnostics.clone(),
+        alive.clone(),
+    );
     Server::new(
         spec,
         surroundings.caps,
         surroundings.eras.clone(),
         dial,
         diagnostics,
+        alive,
     )
 }
 
-fn dial(spec: ServerSpec, surroundings: Surroundings, diagnostics: Arc<Diagnostics>) -> Box<Dial> {
+fn dial(
+    spec: ServerSpec,
+    surroundings: Surroundings,
+    diagnostics: Arc<Diagnostics>,
+    alive: Alive,
+) -> Box<Dial> {
     let message_bytes_max = surroundings.caps.message_bytes_max();
     let timeouts = spec.timeouts;
     Box::new(move || match &spec.transport {
@@ -158,6 +181,7 @@ fn dial(spec: ServerSpec, surroundings: Surroundings, diagnostics: Arc<Diagnosti
             let started = child::start(program)?;
             let link = StdioLink::over_child(
                 started,
+                &alive,
                 timeouts.close_grace,
                 message_bytes_max,
                 diagnostics.clone(),

@@ -1,16 +1,16 @@
 //! One configured server over its whole life: connected, lost, connected again.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use airlock_core::outcome::Reply;
 use serde_json::{Map, Value};
-use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, Semaphore};
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, Semaphore, watch};
 use tokio::time::{Instant, timeout_at};
 
 use super::caps::Caps;
+use super::child::Alive;
 use super::connection::Connection;
 use super::decode;
 use super::diagnostics::{Diagnostics, lock};
@@ -33,7 +33,8 @@ pub(crate) struct Server {
     places: Semaphore,
     mirrored: Mutex<HashMap<String, Vec<Mirrored>>>,
     diagnostics: Arc<Diagnostics>,
-    closed: AtomicBool,
+    closing: watch::Sender<bool>,
+    alive: Alive,
 }
 
 /// The connection of the moment, or how often and when making one failed.
@@ -51,13 +52,15 @@ impl Server {
         eras: EraMemory,
         dial: Box<Dial>,
         diagnostics: Arc<Diagnostics>,
+        alive: Alive,
     ) -> Self {
         Self {
             secrets: spec.secrets(),
             places: Semaphore::new(spec.concurrency_max.clamp(1, Semaphore::MAX_PERMITS)),
             slot: Arc::default(),
             mirrored: Mutex::default(),
-            closed: AtomicBool::new(false),
+            closing: watch::Sender::new(false),
+            alive,
             spec,
             caps,
             eras,
@@ -149,7 +152,8 @@ impl Server {
             if !(ended && std::mem::take(&mut first)) {
                 return answer;
             }
-            self.forget(&connection).await;
+            // Whoever holds the slot is connecting anew already, and will replace it.
+            let _ = timeout_at(deadline, self.forget(&connection)).await;
         }
     }
 
@@ -196,14 +200,19 @@ impl Server {
         &self,
         mut slot: OwnedMutexGuard<Slot>,
     ) -> Result<Arc<Connection>, ConnectError> {
-        if self.closed.load(Ordering::Acquire) {
-            return Err(ConnectError::NotMcp {
-                why: "the broker is closing".to_owned(),
-            });
-        }
         slot.connection = None;
         slot.check_patience()?;
-        match self.connect().await {
+        let connecting = async {
+            // Two processes of one server may be after the same lock, port or file.
+            self.alive.none(self.spec.timeouts.stop_max()).await;
+            self.connect().await
+        };
+        let connected = tokio::select! {
+            biased;
+            () = self.closed() => return Err(closing()),
+            connected = connecting => connected,
+        };
+        match connected {
             Ok(connection) => {
                 *slot = Slot {
                     connection: Some(connection.clone()),
@@ -285,12 +294,29 @@ impl Server {
         }
     }
 
+    /// From now on nothing is connected; what is being connected is given up.
+    pub(crate) fn begin_closing(&self) {
+        self.closing.send_replace(true);
+    }
+
+    async fn closed(&self) {
+        // The sender lives in `self`, so that this cannot fail.
+        let _ = self.closing.subscribe().wait_for(|closing| *closing).await;
+    }
+
     pub(crate) async fn close(&self) {
-        self.closed.store(true, Ordering::Release);
+        self.begin_closing();
         let connection = self.slot.lock().await.connection.take();
         if let Some(connection) = connection {
             connection.link.close().await;
         }
+        self.alive.none(self.spec.timeouts.stop_max()).await;
+    }
+}
+
+fn closing() -> ConnectError {
+    ConnectError::NotMcp {
+        why: "the broker is closing".to_owned(),
     }
 }
 

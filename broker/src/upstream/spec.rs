@@ -48,6 +48,14 @@ pub struct Timeouts {
     pub close_grace: Duration,
 }
 
+impl Timeouts {
+    /// Stdin closed, SIGTERM, SIGKILL, and what the leader left behind: each may take the grace.
+    pub(super) fn stop_max(&self) -> Duration {
+        const STAGES: u32 = 4;
+        self.close_grace.saturating_mul(STAGES)
+    }
+}
+
 impl Default for Timeouts {
     fn default() -> Self {
         Self {

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::child::{Group, Started};
+use super::child::{Alive, Group, One, Started};
 use super::diagnostics::{Diagnostics, lock};
 use super::jsonrpc::{self, Answer, Incoming};
 use super::lines::{Line, Lines};
@@ -86,6 +86,7 @@ impl Ticket {
 impl StdioLink {
     pub(crate) fn over_child(
         started: Started,
+        alive: &Alive,
         grace: Duration,
         message_bytes_max: usize,
         diagnostics: Arc<Diagnostics>,
@@ -98,7 +99,7 @@ impl StdioLink {
         } = started;
         let link = Self::over(stdout, stdin, message_bytes_max, diagnostics);
         tokio::spawn(keep_stderr(stderr, link.shared.clone()));
-        let watcher = tokio::spawn(watch_child(group, grace, link.shared.clone()));
+        let watcher = tokio::spawn(watch_child(group, alive.one(), grace, link.shared.clone()));
         *lock(&link.watcher) = Some(watcher);
         link
     }
@@ -421,13 +422,14 @@ async fn keep_stderr(mut stderr: impl AsyncRead + Unpin, shared: Arc<Shared>) {
     }
 }
 
-async fn watch_child(mut group: Group, grace: Duration, shared: Arc<Shared>) {
+async fn watch_child(mut group: Group, one: One, grace: Duration, shared: Arc<Shared>) {
     tokio::select! {
         how = group.ended() => {
             shared.ended.send_replace(Some(how));
             group.sweep(grace).await;
+            drop(one);
             // Its last answers may still be in the pipe; then the reader sees the end.
-            tokio::time::sleep(DEATH_SETTLES).await;
+            let _ = tokio::time::timeout(DEATH_SETTLES, shared.stopped()).await;
             shared.close(&shared.death().await);
         }
         () = shared.stopped() => group.stop(grace).await,

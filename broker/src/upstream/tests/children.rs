@@ -6,8 +6,9 @@ use airlock_core::id::{ServerName, ToolName};
 use airlock_core::outcome::Reply;
 
 use super::fake::words;
+use crate::scratch::Scratch;
 use crate::upstream::caps::Caps;
-use crate::upstream::era::EraMemory;
+use crate::upstream::era::{Era, EraMemory};
 use crate::upstream::pool::{Listed, Surroundings, Upstream};
 use crate::upstream::secret::Secret;
 use crate::upstream::spec::{ServerSpec, Transport};
@@ -43,16 +44,19 @@ fn shell(script: String) -> ServerSpec {
     )
 }
 
-async fn connect(spec: ServerSpec) -> (Upstream, Listed) {
-    let surroundings = Surroundings {
+fn surroundings() -> Surroundings {
+    Surroundings {
         base_env: vec![
             ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
             ("HOME".into(), "/nowhere".into()),
         ],
         caps: Caps::default(),
         eras: EraMemory::none(),
-    };
-    let (upstream, mut listed) = Upstream::connect_all(vec![spec], &surroundings).await;
+    }
+}
+
+async fn connect(spec: ServerSpec) -> (Upstream, Listed) {
+    let (upstream, mut listed) = Upstream::connect_all(vec![spec], &surroundings()).await;
     (upstream, listed.remove(0))
 }
 
@@ -141,6 +145,43 @@ async fn a_child_that_dies_in_a_call_is_started_again_for_the_next() {
             .connects_total,
         2
     );
+}
+
+/// A server that only one process can be at a time, and that takes its time to end.
+const ALONE: &str = r#"
+mkdir lock 2>/dev/null || exit 9
+trap 'sleep 0.2; rmdir lock' EXIT
+"#;
+
+#[tokio::test]
+async fn a_server_is_not_started_again_before_the_process_before_is_gone() {
+    let scratch = Scratch::new();
+    // It refuses `initialize`, by which it is remembered: it is started a second time.
+    let script = r#"
+say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/^{"jsonrpc":"2.0","id":\([0-9]*\).*/\1/p')
+  case $line in
+    *'"server/discover"'*) say '"result":{"supportedVersions":["2026-07-28"]}' ;;
+    *'"tools/list"'*) say '"result":{"tools":[]}' ;;
+    *) say '"error":{"code":-32601,"message":"no"}' ;;
+  esac
+done
+"#;
+    let mut spec = shell(format!("{ALONE}{script}"));
+    spec.timeouts.close_grace = Duration::from_secs(10);
+    if let Transport::Stdio { cwd, .. } = &mut spec.transport {
+        *cwd = Some(scratch.path().to_owned());
+    }
+    let surroundings = Surroundings {
+        eras: EraMemory::new(|_| Some(Era::Legacy), |_, _| ()),
+        ..surroundings()
+    };
+    let (upstream, listed) = Upstream::connect_all(vec![spec], &surroundings).await;
+    assert_eq!(listed[0].failure, None);
+    assert_eq!(listed[0].era, Some(Era::Modern));
+    upstream.close().await;
+    assert!(!scratch.path().join("lock").exists());
 }
 
 #[tokio::test]

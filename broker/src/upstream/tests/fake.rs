@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
 use crate::upstream::caps::Caps;
+use crate::upstream::child::Alive;
 use crate::upstream::diagnostics::Diagnostics;
 use crate::upstream::era::EraMemory;
 use crate::upstream::link::Link;
@@ -68,6 +69,17 @@ impl Fake {
     }
 
     pub(super) async fn connect(self) -> (Connected, Listed) {
+        let (connected, server) = self.server();
+        let (upstream, mut listed) = Upstream::connect_servers(vec![server]).await;
+        let connected = Connected {
+            upstream,
+            ..connected
+        };
+        (connected, listed.remove(0))
+    }
+
+    /// The server before anybody connects to it.
+    pub(super) fn server(self) -> (Connected, Arc<Server>) {
         let dials = Arc::new(Mutex::new(0));
         let (script, heard, counted) = (self.script.clone(), self.heard.clone(), dials.clone());
         let diagnostics = Arc::new(Diagnostics::default());
@@ -91,16 +103,14 @@ impl Fake {
             self.eras,
             dial,
             diagnostics,
+            Alive::default(),
         ));
-        let (upstream, mut listed) = Upstream::connect_servers(vec![server]).await;
-        (
-            Connected {
-                upstream,
-                heard: self.heard,
-                dials,
-            },
-            listed.remove(0),
-        )
+        let connected = Connected {
+            upstream: Upstream::default(),
+            heard: self.heard,
+            dials,
+        };
+        (connected, server)
     }
 }
 

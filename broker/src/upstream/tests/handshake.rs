@@ -92,6 +92,15 @@ async fn every_temper_ends_in_the_right_era() {
         }
     };
     check(Fake::new(touchy), Ok(Era::Legacy), 2).await;
+    // It answers the first message, and ends because it was not `initialize`.
+    let parting = move |dial, message: &Value| {
+        if is(message, "server/discover") {
+            vec![Say::Json(error(message, -32_601)), Say::Die]
+        } else {
+            any(dial, message)
+        }
+    };
+    check(Fake::new(parting), Ok(Era::Legacy), 2).await;
     // It knows the method, and not our revision.
     let other = move |dial, message: &Value| {
         if is(message, "server/discover") {
@@ -217,6 +226,59 @@ async fn the_era_is_remembered_and_a_wrong_memory_is_corrected() {
         kept.lock().unwrap().values().copied().collect::<Vec<_>>(),
         [Era::Modern]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wrong_memory_does_not_keep_a_server_away_whether_it_refuses_or_is_silent() {
+    type Script = fn(&Value) -> Vec<Say>;
+    let old: Script =
+        |message| legacy(message).unwrap_or_else(|| vec![Say::Json(text(message, "old"))]);
+    let cases: [(Era, Script, Era); 4] = [
+        (Era::Modern, old, Era::Legacy),
+        (
+            Era::Modern,
+            |message| match is(message, "server/discover") {
+                true => vec![],
+                false => legacy(message).unwrap_or_else(|| vec![Say::Json(text(message, "old"))]),
+            },
+            Era::Legacy,
+        ),
+        (Era::Legacy, modern, Era::Modern),
+        (
+            Era::Legacy,
+            |message| match is(message, "initialize") {
+                true => vec![],
+                false => modern(message),
+            },
+            Era::Modern,
+        ),
+    ];
+    for (remembered, script, spoken) in cases {
+        let mut fake = Fake::new(move |_, message| script(message));
+        let stored: Arc<Mutex<Vec<Era>>> = Arc::default();
+        let store = stored.clone();
+        fake.eras = EraMemory::new(
+            move |_| Some(remembered),
+            move |_, era| store.lock().unwrap().push(era),
+        );
+        let (connected, listed) = fake.connect().await;
+        assert_eq!((listed.era, listed.failure), (Some(spoken), None));
+        assert_eq!(*stored.lock().unwrap(), [spoken]);
+        assert!(words(&connected.call("{}", 1_000).await).len() > 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_does_not_wait_for_a_server_that_is_still_starting() {
+    let (_, server) = Fake::new(|_, _| vec![]).server();
+    let starting = tokio::spawn({
+        let server = server.clone();
+        async move { server.list().await.map(|_| ()) }
+    });
+    tokio::task::yield_now().await;
+    server.close().await;
+    let failure = starting.await.unwrap().unwrap_err().to_string();
+    assert!(failure.contains("the broker is closing"), "{failure}");
 }
 
 #[tokio::test]
