@@ -47,6 +47,11 @@ impl Secrets {
         self.0.is_empty()
     }
 
+    /// How long the longest of them is, as it may stand in a text.
+    pub(crate) fn longest_bytes(&self) -> usize {
+        self.0.first().map_or(0, String::len)
+    }
+
     /// The text without the secrets; none when it holds none.
     #[must_use]
     pub fn strike(&self, text: &str) -> Option<String> {

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::jsonrpc::{Answer, quoted};
 use super::link::LinkError;
-use super::raw::without_meta;
+use super::raw::{read_object, without_meta};
 
 #[derive(Deserialize)]
 struct ToolResult<'a> {
@@ -41,21 +41,11 @@ pub(crate) fn reply(answer: Result<Answer, LinkError>, result_bytes_max: usize) 
         Ok(Answer::Result(result)) => result_reply(result.get()),
         Ok(Answer::Error(error)) => Reply::Refused {
             code: error.code,
-            message: cut(error.message),
+            message: error.message,
         },
         Ok(Answer::Unreadable(why)) => unreadable(&why),
         Err(error) => failure(error),
     }
-}
-
-/// An error says what is wrong; it is no place for a result.
-fn cut(mut message: String) -> String {
-    const MESSAGE_CHARS_MAX: usize = 4_000;
-    if let Some((end, _)) = message.char_indices().nth(MESSAGE_CHARS_MAX) {
-        message.truncate(end);
-        message.push('…');
-    }
-    message
 }
 
 fn failure(error: LinkError) -> Reply {
@@ -91,7 +81,7 @@ fn unreadable(why: &str) -> Reply {
 }
 
 fn result_reply(text: &str) -> Reply {
-    let result: ToolResult<'_> = match serde_json::from_str(text) {
+    let result: ToolResult<'_> = match read_object(text) {
         Ok(result) => result,
         Err(error) => return unreadable(&error.to_string()),
     };

@@ -5,13 +5,16 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::config::Secrets;
+
 const STDERR_BYTES_KEPT: usize = 32 * 1024;
 const STRAY_LINES_KEPT: usize = 8;
-const STRAY_LINE_BYTES_KEPT: usize = 240;
+const STRAY_LINE_CHARS_KEPT: usize = 240;
 
 /// Collected by a connection, read by whoever wants to know why. It outlives reconnects.
 #[derive(Debug, Default)]
 pub(crate) struct Diagnostics {
+    secrets: Secrets,
     stderr: Mutex<VecDeque<u8>>,
     stray: Mutex<Vec<String>>,
     stray_total: AtomicU64,
@@ -38,6 +41,22 @@ pub struct Report {
 }
 
 impl Diagnostics {
+    pub(crate) fn new(secrets: Secrets) -> Self {
+        Self {
+            secrets,
+            ..Self::default()
+        }
+    }
+
+    /// What must not appear in any text about this server.
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
+    fn masked(&self, text: &str) -> String {
+        self.secrets.strike(text).unwrap_or_else(|| text.to_owned())
+    }
+
     pub(crate) fn stderr(&self, bytes: &[u8]) {
         let mut kept = lock(&self.stderr);
         kept.extend(bytes);
@@ -52,8 +71,9 @@ impl Diagnostics {
         self.stray_total.fetch_add(1, Ordering::Relaxed);
         let mut kept = lock(&self.stray);
         if kept.len() < STRAY_LINES_KEPT {
-            let head = line.get(..STRAY_LINE_BYTES_KEPT).unwrap_or(line);
-            kept.push(String::from_utf8_lossy(head).into_owned());
+            // Masked before it is cut: what is cut off may be half of a secret.
+            let line = self.masked(&String::from_utf8_lossy(line));
+            kept.push(line.chars().take(STRAY_LINE_CHARS_KEPT).collect());
         }
     }
 
@@ -72,19 +92,30 @@ impl Diagnostics {
         self.connects_total.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The last line of stderr that says something, cut short.
+    /// The last line of stderr that says something.
     pub(crate) fn last_words(&self) -> Option<String> {
-        const WORDS_CHARS: usize = 200;
-        let stderr: Vec<u8> = lock(&self.stderr).iter().copied().collect();
-        let text = String::from_utf8_lossy(&stderr);
+        let text = self.end_of_stderr();
         let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
-        Some(line.trim().chars().take(WORDS_CHARS).collect())
+        Some(line.trim().to_owned())
+    }
+
+    /// Masked. When its beginning was dropped, it may begin within a secret: then
+    /// as much more is left out as a secret is long.
+    fn end_of_stderr(&self) -> String {
+        let bytes: Vec<u8> = lock(&self.stderr).iter().copied().collect();
+        let masked = self.masked(&String::from_utf8_lossy(&bytes));
+        if bytes.len() < STDERR_BYTES_KEPT {
+            return masked;
+        }
+        let begin = (self.secrets.longest_bytes()..=masked.len())
+            .find(|at| masked.is_char_boundary(*at))
+            .unwrap_or(masked.len());
+        masked.get(begin..).unwrap_or_default().to_owned()
     }
 
     pub(crate) fn report(&self) -> Report {
-        let stderr: Vec<u8> = lock(&self.stderr).iter().copied().collect();
         Report {
-            stderr: String::from_utf8_lossy(&stderr).into_owned(),
+            stderr: self.end_of_stderr(),
             stray_lines: lock(&self.stray).clone(),
             stray_total: self.stray_total.load(Ordering::Relaxed),
             notifications_total: self.notifications_total.load(Ordering::Relaxed),
@@ -119,5 +150,27 @@ mod tests {
             (STRAY_LINES_KEPT, 20_000)
         );
         assert_eq!(diagnostics.last_words().as_deref(), Some("line 19999"));
+    }
+
+    #[test]
+    fn a_secret_that_lies_across_a_cut_leaves_nothing_behind() {
+        let secret = "tok-0123456789";
+        let diagnostics = Diagnostics::new(Secrets::new([secret]));
+        for before in STRAY_LINE_CHARS_KEPT - 20..STRAY_LINE_CHARS_KEPT {
+            let diagnostics = Diagnostics::new(Secrets::new([secret]));
+            diagnostics.stray(format!("{}{secret} end", "x".repeat(before)).as_bytes());
+            let kept = diagnostics.report().stray_lines.remove(0);
+            assert!(!kept.contains("tok"), "{kept}");
+        }
+        diagnostics.stderr(secret.as_bytes());
+        diagnostics.stderr(&vec![b'y'; STDERR_BYTES_KEPT - 2 * secret.len()]);
+        for _ in 0..secret.len() {
+            diagnostics.stderr(b"y");
+            let kept = diagnostics.report().stderr;
+            assert!(!kept.contains("456789"), "{kept}");
+        }
+        diagnostics.stderr(b"yyyyy");
+        let kept = diagnostics.report().stderr;
+        assert!(kept.bytes().all(|byte| byte == b'y'), "{kept}");
     }
 }

@@ -41,6 +41,37 @@ fn words(last_words: &Option<String>) -> String {
 }
 
 impl ConnectError {
+    /// The same with `shown` in place of every text that may be the server's.
+    pub(super) fn map_texts(self, shown: impl Fn(&str) -> String) -> Self {
+        let words = |words: Option<String>| words.as_deref().map(&shown);
+        match self {
+            Self::Start { command, why } => Self::Start {
+                command,
+                why: shown(&why),
+            },
+            Self::Unreachable { url, why } => Self::Unreachable {
+                url,
+                why: shown(&why),
+            },
+            Self::TimedOut { within, last_words } => Self::TimedOut {
+                within,
+                last_words: words(last_words),
+            },
+            Self::Ended { how, last_words } => Self::Ended {
+                how: shown(&how),
+                last_words: words(last_words),
+            },
+            Self::Version { theirs } => Self::Version {
+                theirs: shown(&theirs),
+            },
+            Self::NotMcp { why } => Self::NotMcp { why: shown(&why) },
+            Self::List { why } => Self::List { why: shown(&why) },
+            ours @ (Self::Unauthorized { .. } | Self::Setting { .. } | Self::GivenUp { .. }) => {
+                ours
+            }
+        }
+    }
+
     /// What the person can try.
     #[must_use]
     pub fn next(&self) -> &'static str {

@@ -3,7 +3,6 @@
 //! The newer era is probed first; on any refusal, on silence, and on the death
 //! of a server that cannot stand the question, the older handshake follows.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -13,6 +12,7 @@ use super::era::{Era, EraChoice, LEGACY_VERSIONS, MODERN_VERSION};
 use super::error::ConnectError;
 use super::jsonrpc::{Answer, RpcError, UNSUPPORTED_VERSION};
 use super::link::{Link, LinkError, Outgoing};
+use super::raw;
 use super::spec::Timeouts;
 use airlock_core::outcome::LostCause;
 
@@ -278,7 +278,7 @@ async fn ask<T: serde::de::DeserializeOwned>(
         .await
         .map_err(Refusal::Link)?
     {
-        Answer::Result(result) => serde_json::from_str(result.get()).map_err(|error| {
+        Answer::Result(result) => raw::read_object(result.get()).map_err(|error| {
             Refusal::Unreadable(format!("its answer to {method} cannot be read: {error}"))
         }),
         Answer::Error(error) => Err(Refusal::Error(error)),
@@ -307,7 +307,7 @@ impl From<ConnectError> for Refusal {
 }
 
 impl Refusal {
-    /// For the person. `place` is the address, when there is one.
+    /// For the person, once masked and cut. `place` is the address, when there is one.
     pub(crate) fn explained(
         self,
         place: Option<&str>,
@@ -319,14 +319,11 @@ impl Refusal {
             (Self::Error(error), _) => ConnectError::NotMcp {
                 why: format!(
                     "it answers with the error {}: {}",
-                    error.code,
-                    shortened(&error.message)
+                    error.code, error.message
                 ),
             },
             (Self::Unreadable(why), _) => ConnectError::NotMcp { why },
-            (Self::Version(theirs), _) => ConnectError::Version {
-                theirs: shortened(&theirs).into_owned(),
-            },
+            (Self::Version(theirs), _) => ConnectError::Version { theirs },
             (
                 Self::Link(LinkError::Status {
                     status: status @ (401 | 403 | 407),
@@ -361,13 +358,5 @@ impl Refusal {
                 last_words,
             },
         }
-    }
-}
-
-fn shortened(text: &str) -> Cow<'_, str> {
-    const CHARS: usize = 300;
-    match text.char_indices().nth(CHARS) {
-        Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),
-        None => Cow::Borrowed(text),
     }
 }

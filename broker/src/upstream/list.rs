@@ -12,6 +12,7 @@ use super::connection::Connection;
 use super::headers::{Mirrored, mirrored};
 use super::jsonrpc::{Answer, METHOD_NOT_FOUND};
 use super::link::{Link, LinkError};
+use super::raw::{Unreadable, read_object};
 
 /// Something that was left out of a list, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,6 +23,26 @@ pub enum ListProblem {
     Nameless { at: usize, why: String },
     #[error("the list is cut off after {tools} tools: {why}")]
     Cut { tools: usize, why: String },
+}
+
+impl ListProblem {
+    /// The same with `shown` in place of every text that may be the server's.
+    pub(super) fn map_texts(self, shown: impl Fn(&str) -> String) -> Self {
+        match self {
+            Self::Tool { tool, why } => Self::Tool {
+                tool: shown(&tool),
+                why: shown(&why),
+            },
+            Self::Nameless { at, why } => Self::Nameless {
+                at,
+                why: shown(&why),
+            },
+            Self::Cut { tools, why } => Self::Cut {
+                tools,
+                why: shown(&why),
+            },
+        }
+    }
 }
 
 /// Why there is no list at all.
@@ -65,7 +86,7 @@ pub(crate) async fn list(
             Err(error) if cursor.is_none() => return Err(error),
             Err(error) => return Ok(listing.cut(format!("the next page failed: {}", error.why()))),
         };
-        let page: Page<'_> = match serde_json::from_str(page.get()) {
+        let page: Page<'_> = match read_object(page.get()) {
             Ok(page) => page,
             Err(error) if cursor.is_none() => return Err(NoList::Said(error.to_string())),
             Err(error) => return Ok(listing.cut(format!("the next page cannot be read: {error}"))),
@@ -136,7 +157,9 @@ impl Listing {
         let at = self.seen;
         let tool: Value = match serde_json::from_str(text) {
             Ok(tool) => tool,
-            Err(error) => return self.leave_out_nameless(at, error.to_string()),
+            Err(error) => {
+                return self.leave_out_nameless(at, Unreadable::from(error).to_string());
+            }
         };
         let Some(name) = tool
             .get("name")

@@ -21,9 +21,11 @@ use super::handshake::Dial;
 use super::http::HttpLink;
 use super::link::Link;
 use super::list::{ListProblem, Listing};
+use super::secret::Secret;
 use super::server::Server;
 use super::spec::{ServerSpec, Transport};
 use super::stdio::StdioLink;
+use crate::config::Secrets;
 
 /// What all servers have in common.
 #[derive(Debug, Clone)]
@@ -113,13 +115,7 @@ impl Upstream {
     /// What a server said beside its answers, its credentials masked.
     #[must_use]
     pub fn diagnostics(&self, server: &ServerName) -> Option<Report> {
-        let server = self.servers.get(server)?;
-        let mut report = server.diagnostics().report();
-        report.stderr = server.masked(&report.stderr);
-        for line in &mut report.stray_lines {
-            *line = server.masked(line);
-        }
-        Some(report)
+        Some(self.servers.get(server)?.diagnostics().report())
     }
 
     /// Ends all sessions and children, and waits until they are gone.
@@ -137,7 +133,8 @@ impl Drop for Upstream {
 }
 
 fn configured(spec: ServerSpec, surroundings: &Surroundings) -> Server {
-    let diagnostics = Arc::new(Diagnostics::default());
+    let secrets = Secrets::new(spec.secrets().iter().map(Secret::expose));
+    let diagnostics = Arc::new(Diagnostics::new(secrets));
     let alive = Alive::default();
     let dial = dial(
         spec.clone(),

@@ -33,6 +33,36 @@ fn skip_string(bytes: &mut std::slice::Iter<'_, u8>) {
     }
 }
 
+/// Why a text could not be read. It never repeats the text: serde's own words quote it whole.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Unreadable {
+    #[error("it is no JSON object")]
+    NoObject,
+    #[error("it is not valid JSON (line {line}, column {column})")]
+    Syntax { line: usize, column: usize },
+    #[error("a member is missing or is not what it should be (line {line}, column {column})")]
+    Member { line: usize, column: usize },
+}
+
+impl From<serde_json::Error> for Unreadable {
+    fn from(error: serde_json::Error) -> Self {
+        let (line, column) = (error.line(), error.column());
+        if error.is_data() {
+            Self::Member { line, column }
+        } else {
+            Self::Syntax { line, column }
+        }
+    }
+}
+
+/// Decodes an object. Of an array serde would take the members by their order.
+pub(crate) fn read_object<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<T, Unreadable> {
+    if !text.trim_start().starts_with('{') {
+        return Err(Unreadable::NoObject);
+    }
+    Ok(serde_json::from_str(text)?)
+}
+
 /// The text without any member named `_meta`, at whatever depth, and without
 /// white space between tokens. The text must be valid JSON of bounded depth:
 /// the walk is recursive.
@@ -177,6 +207,27 @@ mod tests {
             assert_eq!(depth(text.as_bytes()), expected, "{text}");
         }
         assert_eq!(depth("[".repeat(100_000).as_bytes()), 100_000);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_repeated() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Named {
+            #[expect(dead_code, reason = "only its reading is looked at")]
+            name: String,
+        }
+        for (text, expected) in [
+            ("\"private\"", "it is no JSON object"),
+            ("[\"private\"]", "it is no JSON object"),
+            (
+                "{\"name\":[\"private\"]}",
+                "a member is missing or is not what it should be (line 1, column 8)",
+            ),
+            ("{\"private\" x", "it is not valid JSON (line 1, column 12)"),
+        ] {
+            let error = read_object::<Named>(text).unwrap_err().to_string();
+            assert_eq!(error, expected, "{text}");
+        }
     }
 
     #[test]

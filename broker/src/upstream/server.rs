@@ -20,15 +20,15 @@ use super::handshake::{self, Dial};
 use super::headers::{Mirrored, headers_for};
 use super::link::LinkError;
 use super::list::{Listing, list};
-use super::secret::{Secret, masked};
 use super::spec::{ServerSpec, Transport};
+use crate::config::Secrets;
 
 pub(crate) struct Server {
     spec: ServerSpec,
     caps: Caps,
     eras: EraMemory,
     dial: Box<Dial>,
-    secrets: Vec<Secret>,
+    secrets: Secrets,
     slot: Arc<AsyncMutex<Slot>>,
     places: Semaphore,
     mirrored: Mutex<HashMap<String, Vec<Mirrored>>>,
@@ -55,7 +55,7 @@ impl Server {
         alive: Alive,
     ) -> Self {
         Self {
-            secrets: spec.secrets(),
+            secrets: diagnostics.secrets().clone(),
             places: Semaphore::new(spec.concurrency_max.clamp(1, Semaphore::MAX_PERMITS)),
             slot: Arc::default(),
             mirrored: Mutex::default(),
@@ -77,8 +77,14 @@ impl Server {
         &self.diagnostics
     }
 
-    pub(crate) fn masked(&self, text: &str) -> String {
-        masked(text, &self.secrets)
+    fn masked(&self, text: &str) -> String {
+        self.secrets.strike(text).unwrap_or_else(|| text.to_owned())
+    }
+
+    /// A text that may be the server's, as others may see it: masked, then cut.
+    fn shown(&self, text: &str) -> String {
+        const SHOWN_CHARS_MAX: usize = 300;
+        cut(self.masked(text), SHOWN_CHARS_MAX)
     }
 
     /// Reads the list of tools, and keeps what calling them needs.
@@ -87,8 +93,11 @@ impl Server {
         let mut listing = list(&connection, self.spec.timeouts.list)
             .await
             .map_err(|error| ConnectError::List {
-                why: self.masked(&error.why()),
+                why: self.shown(&error.why()),
             })?;
+        for problem in &mut listing.problems {
+            *problem = problem.clone().map_texts(|text| self.shown(text));
+        }
         *lock(&self.mirrored) = std::mem::take(&mut listing.mirrored);
         Ok((connection, listing))
     }
@@ -238,10 +247,11 @@ impl Server {
             Ok(Ok(connected)) => connected,
             Ok(Err(refusal)) => return Err(self.explained(refusal)),
             Err(_) => {
-                return Err(ConnectError::TimedOut {
+                let timed_out = ConnectError::TimedOut {
                     within: timeouts.connect,
-                    last_words: self.last_words(),
-                });
+                    last_words: self.diagnostics.last_words(),
+                };
+                return Err(timed_out.map_texts(|text| self.shown(text)));
             }
         };
         self.eras.store(&digest, agreed.era);
@@ -258,36 +268,28 @@ impl Server {
             Transport::Http { url, .. } => Some(url.to_string()),
             Transport::Stdio { .. } => None,
         };
-        let error = refusal.explained(
-            place.as_deref(),
-            self.spec.timeouts.connect,
-            self.last_words(),
-        );
-        match error {
-            ConnectError::NotMcp { why } => ConnectError::NotMcp {
-                why: self.masked(&why),
-            },
-            other => other,
-        }
-    }
-
-    fn last_words(&self) -> Option<String> {
-        self.diagnostics
-            .last_words()
-            .map(|words| self.masked(&words))
+        refusal
+            .explained(
+                place.as_deref(),
+                self.spec.timeouts.connect,
+                self.diagnostics.last_words(),
+            )
+            .map_texts(|text| self.shown(text))
     }
 
     fn without_secrets(&self, reply: Reply) -> Reply {
+        /// An error says what is wrong; it is no place for a result.
+        const MESSAGE_CHARS_MAX: usize = 4_000;
         match reply {
             Reply::Refused { code, message } => Reply::Refused {
                 code,
-                message: self.masked(&message),
+                message: cut(self.masked(&message), MESSAGE_CHARS_MAX),
             },
             Reply::NotSent { why } => Reply::NotSent {
-                why: self.masked(&why),
+                why: self.shown(&why),
             },
             Reply::Lost { why, cause } => Reply::Lost {
-                why: self.masked(&why),
+                why: self.shown(&why),
                 cause,
             },
             result @ Reply::Result { .. } => result,
@@ -312,6 +314,14 @@ impl Server {
         }
         self.alive.none(self.spec.timeouts.stop_max()).await;
     }
+}
+
+fn cut(mut text: String, chars_max: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(chars_max) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
 }
 
 fn closing() -> ConnectError {

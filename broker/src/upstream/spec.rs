@@ -19,7 +19,7 @@ pub struct ServerSpec {
     pub concurrency_max: usize,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub enum Transport {
     /// A child process that speaks on its stdin and stdout.
     Stdio {
@@ -34,6 +34,31 @@ pub enum Transport {
         url: ServerUrl,
         headers: Vec<(String, Secret)>,
     },
+}
+
+/// Without the arguments of the command: a token may stand among them.
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdio {
+                command,
+                args,
+                env,
+                cwd,
+            } => f
+                .debug_struct("Stdio")
+                .field("command", command)
+                .field("args", &format_args!("{} of them", args.len()))
+                .field("env", env)
+                .field("cwd", cwd)
+                .finish(),
+            Self::Http { url, headers } => f
+                .debug_struct("Http")
+                .field("url", url)
+                .field("headers", headers)
+                .finish(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -96,13 +121,25 @@ impl ServerSpec {
         codegen::canonical::digest(&identity)
     }
 
-    /// Everything that must not appear in a text about this server.
+    /// Everything that must not appear in a text about this server. A short
+    /// value (`true`, `info`) is no secret and would only make texts unreadable.
     pub(super) fn secrets(&self) -> Vec<Secret> {
-        let named = match &self.transport {
-            Transport::Stdio { env, .. } => env,
-            Transport::Http { headers, .. } => headers,
+        const SECRET_BYTES_MIN: usize = 8;
+        let values = |named: &[(String, Secret)]| -> Vec<Secret> {
+            let long = |secret: &&Secret| secret.expose().len() >= SECRET_BYTES_MIN;
+            let values = named.iter().map(|(_, secret)| secret);
+            values.filter(long).cloned().collect()
         };
-        named.iter().map(|(_, secret)| secret.clone()).collect()
+        match &self.transport {
+            Transport::Stdio { env, .. } => values(env),
+            Transport::Http { url, headers } => {
+                let asked = url.url().query_pairs();
+                let query: Vec<_> = asked
+                    .map(|(name, value)| (name.into_owned(), Secret::new(&*value)))
+                    .collect();
+                [values(headers), values(&query)].concat()
+            }
+        }
     }
 }
 
@@ -175,6 +212,27 @@ mod tests {
             Err(BadUrl::Scheme("ftp".into()))
         );
         assert!(matches!(ServerUrl::parse("nope"), Err(BadUrl::NotUrl(_))));
+    }
+
+    #[test]
+    fn a_spec_is_shown_without_arguments_and_hides_what_the_query_holds() {
+        let stdio = Transport::Stdio {
+            command: "run".into(),
+            args: vec!["--token".into(), "s3cret-token".into()],
+            env: vec![("KEY".into(), Secret::new("s3cret-key"))],
+            cwd: None,
+        };
+        let shown = format!("{:?}", ServerSpec::new("a", stdio));
+        assert!(
+            !shown.contains("s3cret") && shown.contains("run"),
+            "{shown}"
+        );
+
+        let url = ServerUrl::parse("https://mcp.example/mcp?v=2&key=s3cret%20key").unwrap();
+        let headers = vec![("A".to_owned(), Secret::new("s3cret-header"))];
+        let secrets = ServerSpec::new("a", Transport::Http { url, headers }).secrets();
+        let secrets: Vec<&str> = secrets.iter().map(Secret::expose).collect();
+        assert_eq!(secrets, ["s3cret-header", "s3cret key"]);
     }
 
     #[test]
