@@ -168,7 +168,6 @@ impl Builder {
         self.check_names()?;
         let caps = Caps {
             result_bytes_max: self.limits.result_bytes_max as usize,
-            json_depth_max: self.limits.json_depth_max,
             ..Caps::default()
         };
         let specs: Vec<_> = self

@@ -5,9 +5,10 @@
 pub struct Caps {
     /// One tool result, as it arrives.
     pub result_bytes_max: usize,
-    /// Nesting of a result or of a tool's description.
-    pub json_depth_max: u32,
+    /// One page of a list, however small a result may be.
+    pub list_page_bytes_max: usize,
     pub list_pages_max: usize,
+    /// All pages together.
     pub list_bytes_max: usize,
     pub tools_max: usize,
     /// A server's instructions; the rest is cut off.
@@ -15,10 +16,12 @@ pub struct Caps {
 }
 
 impl Caps {
-    /// A whole message: the largest result and the envelope around it.
+    /// A whole message: the largest of what it may carry, and the envelope around it.
     pub(super) fn message_bytes_max(&self) -> usize {
         const ENVELOPE_BYTES: usize = 64 * 1024;
-        self.result_bytes_max.saturating_add(ENVELOPE_BYTES)
+        self.result_bytes_max
+            .max(self.list_page_bytes_max)
+            .saturating_add(ENVELOPE_BYTES)
     }
 }
 
@@ -27,9 +30,9 @@ impl Default for Caps {
         const MIB: usize = 1024 * 1024;
         Self {
             result_bytes_max: 16 * MIB,
-            json_depth_max: 256,
+            list_page_bytes_max: 8 * MIB,
             list_pages_max: 200,
-            list_bytes_max: 64 * MIB,
+            list_bytes_max: 16 * MIB,
             tools_max: 5_000,
             instructions_bytes_max: 64 * 1024,
         }

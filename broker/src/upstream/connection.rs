@@ -7,7 +7,6 @@ use super::era::Era;
 use super::handshake::{Agreed, MODERN_META};
 use super::jsonrpc::{Answer, quoted};
 use super::link::{Link, LinkError, Outgoing};
-use super::raw;
 
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -29,7 +28,7 @@ impl Connection {
             cancellable: true,
             ..Outgoing::default()
         };
-        self.ask(&outgoing, within).await
+        self.link.request(&outgoing, within).await
     }
 
     /// `arguments` is the canonical JSON text of an object, and is sent byte for byte.
@@ -48,22 +47,7 @@ impl Connection {
             headers,
             cancellable: true,
         };
-        self.ask(&outgoing, within).await
-    }
-
-    async fn ask(&self, outgoing: &Outgoing, within: Duration) -> Result<Answer, LinkError> {
-        let answer = self.link.request(outgoing, within).await?;
-        match &answer {
-            Answer::Result(result)
-                if raw::depth(result.get().as_bytes()) > self.caps.json_depth_max =>
-            {
-                Ok(Answer::Unreadable(format!(
-                    "it is nested deeper than {} levels",
-                    self.caps.json_depth_max
-                )))
-            }
-            _ => Ok(answer),
-        }
+        self.link.request(&outgoing, within).await
     }
 
     fn params(&self, members: String) -> String {

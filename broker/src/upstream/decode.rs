@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::jsonrpc::{Answer, quoted};
 use super::link::LinkError;
-use super::raw::{read_object, without_meta};
+use super::raw::{self, read_object, without_meta};
 
 #[derive(Deserialize)]
 struct ToolResult<'a> {
@@ -81,6 +81,11 @@ fn unreadable(why: &str) -> Reply {
 }
 
 fn result_reply(text: &str) -> Reply {
+    // What a script may be given is for others to say; this much can be walked through.
+    const DEPTH_MAX: u32 = 640;
+    if raw::depth(text.as_bytes()) > DEPTH_MAX {
+        return unreadable(&format!("it is nested deeper than {DEPTH_MAX} levels"));
+    }
     let result: ToolResult<'_> = match read_object(text) {
         Ok(result) => result,
         Err(error) => return unreadable(&error.to_string()),

@@ -30,6 +30,9 @@ const INITIALIZE_PARAMS: &str = concat!(
     r#""}}"#
 );
 
+/// Pictures in `icons` make the largest answers, and they are not kept.
+const ANSWER_BYTES_MAX: usize = 1024 * 1024;
+
 /// Makes a new link to the server: starts the child, or takes note of the address.
 pub(crate) type Dial = dyn Fn() -> Result<Link, ConnectError> + Send + Sync;
 
@@ -40,6 +43,34 @@ pub(crate) struct Agreed {
     pub(crate) version: String,
     pub(crate) server_info: Option<Map<String, Value>>,
     pub(crate) instructions: Option<String>,
+}
+
+impl Agreed {
+    /// Only what is shown, and no more of it than is shown.
+    pub(crate) fn reduced(mut self, instructions_bytes_max: usize) -> Self {
+        const INFO_BYTES_MAX: usize = 300;
+        if let Some(text) = &mut self.instructions {
+            truncate(text, instructions_bytes_max);
+        }
+        if let Some(info) = &mut self.server_info {
+            // Without icons, which are pictures in text.
+            info.retain(|key, _| matches!(key.as_str(), "name" | "title" | "version"));
+            info.retain(|_, value| value.is_string());
+            for value in info.values_mut() {
+                if let Value::String(text) = value {
+                    truncate(text, INFO_BYTES_MAX);
+                }
+            }
+        }
+        self
+    }
+}
+
+fn truncate(text: &mut String, bytes_max: usize) {
+    let fits = (0..=bytes_max.min(text.len()))
+        .rev()
+        .find(|end| text.is_char_boundary(*end));
+    text.truncate(fits.unwrap_or_default());
 }
 
 /// Why one way of beginning did not work.
@@ -278,6 +309,10 @@ async fn ask<T: serde::de::DeserializeOwned>(
         .await
         .map_err(Refusal::Link)?
     {
+        Answer::Result(result) if result.get().len() > ANSWER_BYTES_MAX => {
+            let error = LinkError::too_large(ANSWER_BYTES_MAX);
+            Err(Refusal::Link(error))
+        }
         Answer::Result(result) => raw::read_object(result.get()).map_err(|error| {
             Refusal::Unreadable(format!("its answer to {method} cannot be read: {error}"))
         }),

@@ -7,12 +7,13 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
 use super::connection::Connection;
 use super::headers::{Mirrored, mirrored};
 use super::jsonrpc::{Answer, METHOD_NOT_FOUND};
 use super::link::{Link, LinkError};
-use super::raw::{Unreadable, read_object};
+use super::raw::{self, Unreadable, read_object};
 
 /// Something that was left out of a list, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -63,6 +64,9 @@ pub(crate) struct Listing {
     bytes: usize,
 }
 
+/// The decoder of values itself gives up a little deeper.
+const TOOL_DEPTH_MAX: u32 = 120;
+
 #[derive(Deserialize)]
 struct Page<'a> {
     #[serde(borrow)]
@@ -71,16 +75,16 @@ struct Page<'a> {
     next_cursor: Option<String>,
 }
 
-pub(crate) async fn list(
-    connection: &Connection,
-    page_within: Duration,
-) -> Result<Listing, NoList> {
+/// All pages that come `within` the time.
+pub(crate) async fn list(connection: &Connection, within: Duration) -> Result<Listing, NoList> {
     let caps = connection.caps;
+    let deadline = Instant::now() + within;
     let mut listing = Listing::default();
     let mut cursors = HashSet::new();
     let mut cursor: Option<String> = None;
     loop {
-        let page = match page(connection, cursor.as_deref(), page_within).await {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let page = match page(connection, cursor.as_deref(), left).await {
             Ok(Some(page)) => page,
             Ok(None) => return Ok(listing),
             Err(error) if cursor.is_none() => return Err(error),
@@ -121,11 +125,15 @@ async fn page(
     cursor: Option<&str>,
     within: Duration,
 ) -> Result<Option<Box<RawValue>>, NoList> {
+    let bytes_max = connection.caps.list_page_bytes_max;
     match connection
         .list_page(cursor, within)
         .await
         .map_err(NoList::Link)?
     {
+        Answer::Result(result) if result.get().len() > bytes_max => {
+            Err(NoList::Link(LinkError::too_large(bytes_max)))
+        }
         Answer::Result(result) => Ok(Some(result)),
         Answer::Error(error) if error.code == METHOD_NOT_FOUND => Ok(None),
         Answer::Error(error) => Err(NoList::Said(format!(
@@ -155,6 +163,10 @@ impl Listing {
     fn take(&mut self, text: &str, over_http: bool) {
         self.seen += 1;
         let at = self.seen;
+        if raw::depth(text.as_bytes()) > TOOL_DEPTH_MAX {
+            let why = format!("it is nested deeper than {TOOL_DEPTH_MAX} levels");
+            return self.leave_out_nameless(at, why);
+        }
         let tool: Value = match serde_json::from_str(text) {
             Ok(tool) => tool,
             Err(error) => {

@@ -215,7 +215,6 @@ async fn listed(server: &Arc<Server>) -> Listed {
 
 fn present(server: ServerName, connection: &Connection, listing: Listing) -> Listed {
     let agreed = &connection.agreed;
-    let bytes_max = connection.caps.instructions_bytes_max;
     Listed {
         server,
         tools: listing.tools,
@@ -223,27 +222,7 @@ fn present(server: ServerName, connection: &Connection, listing: Listing) -> Lis
         failure: None,
         era: Some(agreed.era),
         version: Some(agreed.version.clone()),
-        server_info: agreed.server_info.clone().map(plain_info),
-        instructions: agreed
-            .instructions
-            .as_deref()
-            .map(|text| cut(text, bytes_max)),
+        server_info: agreed.server_info.clone(),
+        instructions: agreed.instructions.clone(),
     }
-}
-
-/// Without icons, which are pictures in text.
-fn plain_info(mut info: Map<String, Value>) -> Map<String, Value> {
-    info.retain(|key, value| {
-        matches!(key.as_str(), "name" | "title" | "version") && value.is_string()
-    });
-    info
-}
-
-fn cut(text: &str, bytes_max: usize) -> String {
-    let end = (0..=bytes_max.min(text.len()))
-        .rev()
-        .find(|end| text.is_char_boundary(*end));
-    text.get(..end.unwrap_or_default())
-        .unwrap_or_default()
-        .to_owned()
 }

@@ -258,7 +258,7 @@ impl Server {
         self.diagnostics.connected();
         Ok(Arc::new(Connection {
             link,
-            agreed,
+            agreed: agreed.reduced(self.caps.instructions_bytes_max),
             caps: self.caps,
         }))
     }

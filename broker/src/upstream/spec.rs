@@ -67,7 +67,7 @@ pub struct Timeouts {
     pub probe: Duration,
     /// Starting or reaching the server and agreeing on a revision, probe included.
     pub connect: Duration,
-    /// One page of `tools/list`.
+    /// All pages of `tools/list`; what has come by then is kept.
     pub list: Duration,
     /// How long a child may take to end by itself after its stdin was closed, and again after SIGTERM.
     pub close_grace: Duration,

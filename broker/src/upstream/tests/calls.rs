@@ -322,6 +322,59 @@ async fn a_server_that_does_not_listen_costs_its_caller_no_more_than_the_time_it
 }
 
 #[tokio::test]
+async fn what_cannot_be_read_does_not_become_the_reason() {
+    const SAID: &str = "customer-data";
+    let fake = playing(|trick, message| match trick {
+        "text" => vec![raw(message, &format!(r#""{}""#, SAID.repeat(1_000)))],
+        "array" => vec![raw(message, &format!(r#"["{SAID}"]"#))],
+        "structured" => vec![raw(message, &format!(r#"{{"isError":"{SAID}"}}"#))],
+        _ => vec![Say::Json(json!({
+            "jsonrpc": "2.0", "id": message["id"],
+            "error": {"code": 1, "message": "no ".repeat(10_000)}
+        }))],
+    });
+    let (connected, _) = fake.connect().await;
+    for trick in ["text", "array", "structured"] {
+        let reply = connected
+            .call(&format!(r#"{{"do":"{trick}"}}"#), 5_000)
+            .await;
+        assert_eq!(words(&reply), "lost Unreadable", "{trick}");
+        let Reply::Lost { why, .. } = reply else {
+            panic!()
+        };
+        assert!(!why.contains(SAID) && why.len() < 1_000, "{trick}: {why}");
+    }
+    let Reply::Refused { message, .. } = connected.call("{}", 5_000).await else {
+        panic!()
+    };
+    assert!(message.len() < 5_000);
+}
+
+#[tokio::test]
+async fn a_result_is_taken_at_any_depth_that_a_limit_can_name() {
+    let deep = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+    let fake = playing(move |trick, message| {
+        let levels = trick.parse().unwrap();
+        let structured = deep(levels);
+        vec![raw(
+            message,
+            &format!(r#"{{"content":[],"structuredContent":{structured}}}"#),
+        )]
+    });
+    let (connected, _) = fake.connect().await;
+    for (levels, expected) in [
+        (300, format!("- {}", deep(300))),
+        (513, format!("- {}", deep(513))),
+        (1_000, "lost Unreadable".to_owned()),
+    ] {
+        let reply = connected
+            .call(&format!(r#"{{"do":"{levels}"}}"#), 5_000)
+            .await;
+        assert_eq!(words(&reply), expected, "{levels}");
+    }
+}
+
+#[tokio::test]
 async fn arguments_that_are_not_one_line_never_leave() {
     let (connected, _) = Fake::calling(|_, message| vec![Say::Json(result(message, json!({})))])
         .connect()

@@ -50,6 +50,7 @@ impl Fake {
             spec: ServerSpec::new("fake", transport),
             caps: Caps {
                 result_bytes_max: 100_000,
+                list_page_bytes_max: 100_000,
                 ..Caps::default()
             },
             eras: EraMemory::none(),

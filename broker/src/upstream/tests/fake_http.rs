@@ -131,6 +131,7 @@ impl Web {
         spec.timeouts.connect = Duration::from_secs(2);
         let caps = Caps {
             result_bytes_max: 100_000,
+            list_page_bytes_max: 100_000,
             ..Caps::default()
         };
         let surroundings = Surroundings {

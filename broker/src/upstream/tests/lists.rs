@@ -1,5 +1,7 @@
 //! Lists of tools that are long, bad, or without end.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::fake::{Fake, Say, error, legacy, result, tool};
@@ -47,11 +49,16 @@ async fn a_bad_tool_is_reported_and_the_others_stay() {
 
 #[tokio::test]
 async fn a_tool_that_is_nested_without_end_is_left_out_alone() {
-    let deep = |dialect: usize| format!("{}1{}", "[".repeat(dialect), "]".repeat(dialect));
+    let deep = |levels: usize| {
+        let (open, close) = ("[".repeat(levels), "]".repeat(levels));
+        format!(r#"{{"name":"deep","x":{open}1{close}}}"#)
+    };
     let line = format!(
-        r#"{{"tools":[{},{{"name":"deep","x":{}}}]}}"#,
-        tool("fine"),
-        deep(200)
+        r#"{{"tools":[{},{},{},{}]}}"#,
+        deep(200),
+        deep(300),
+        deep(30_000),
+        tool("fine")
     );
     let (_, listed) = Fake::new(move |_, message| match message["method"].as_str() {
         Some("tools/list") => {
@@ -68,7 +75,47 @@ async fn a_tool_that_is_nested_without_end_is_left_out_alone() {
     .connect()
     .await;
     assert_eq!(names(&listed), ["fine"]);
-    assert_eq!(listed.problems.len(), 1);
+    assert_eq!(listed.problems.len(), 3);
+    for problem in &listed.problems {
+        assert!(problem.to_string().contains("nested deeper"), "{problem}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_may_be_larger_than_a_result() {
+    let many = |_: Option<&str>| {
+        let tools: Vec<Value> = (0..500).map(|n| tool(&format!("t{n}"))).collect();
+        json!({ "tools": tools })
+    };
+    let mut fake = paging(many);
+    fake.caps.result_bytes_max = 1_000;
+    let (_, listed) = fake.connect().await;
+    assert_eq!((listed.tools.len(), listed.failure), (500, None));
+
+    let mut fake = paging(many);
+    fake.caps.list_page_bytes_max = 1_000;
+    let (_, listed) = fake.connect().await;
+    let failure = listed.failure.unwrap().to_string();
+    assert!(failure.contains("larger than 1000 bytes"), "{failure}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_drips_its_list_is_cut_off_with_what_has_come() {
+    let fake = Fake::new(|_, message| match message["method"].as_str() {
+        Some("tools/list") => {
+            let at = message["params"]["cursor"]
+                .as_str()
+                .map_or(0, |at| at.parse::<usize>().unwrap());
+            let page =
+                json!({"tools": [tool(&format!("t{at}"))], "nextCursor": (at + 1).to_string()});
+            vec![Say::After(Duration::from_secs(12), result(message, page))]
+        }
+        _ => legacy(message).unwrap_or_default(),
+    });
+    let (_, listed) = fake.connect().await;
+    assert_eq!(names(&listed), ["t0", "t1"]);
+    let last = listed.problems.last().unwrap().to_string();
+    assert!(last.contains("no answer within"), "{last}");
 }
 
 #[tokio::test]
