@@ -236,7 +236,7 @@ async fn discover(link: &Link, within: Duration) -> Result<Agreed, Refusal> {
 async fn discover_once(link: &Link, within: Duration) -> Result<Agreed, Refusal> {
     const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
     if let Link::Http(link) = link {
-        link.speak(Era::Modern, MODERN_VERSION);
+        link.speak(Era::Modern, Some(MODERN_VERSION));
     }
     let params = format!("{{{MODERN_META}}}");
     let discovered: Discovered = ask(link, "server/discover", params, within).await?;
@@ -271,7 +271,7 @@ struct Initialized {
 
 async fn initialize(link: &Link, within: Duration) -> Result<Agreed, Refusal> {
     if let Link::Http(link) = link {
-        link.speak(Era::Legacy, Era::Legacy.version());
+        link.speak(Era::Legacy, None);
     }
     let initialized: Initialized =
         ask(link, "initialize", INITIALIZE_PARAMS.to_owned(), within).await?;
@@ -280,7 +280,7 @@ async fn initialize(link: &Link, within: Duration) -> Result<Agreed, Refusal> {
         return Err(Refusal::Version(version));
     }
     if let Link::Http(link) = link {
-        link.speak(Era::Legacy, &version);
+        link.speak(Era::Legacy, Some(&version));
     }
     link.notify("notifications/initialized", "{}")
         .await

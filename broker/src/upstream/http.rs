@@ -14,6 +14,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 
 use super::diagnostics::{Diagnostics, lock};
 use super::era::Era;
@@ -79,11 +80,12 @@ impl HttpLink {
         })))
     }
 
-    /// What every following message says of itself.
-    pub(crate) fn speak(&self, era: Era, version: &str) {
+    /// What every following message says of itself. The older era has no
+    /// version before it has agreed on one.
+    pub(crate) fn speak(&self, era: Era, version: Option<&str>) {
         let mut spoken = lock(&self.0.spoken);
         spoken.era = Some(era);
-        spoken.version = HeaderValue::from_str(version).ok();
+        spoken.version = version.and_then(|version| HeaderValue::from_str(version).ok());
     }
 
     pub(crate) async fn request(
@@ -98,9 +100,17 @@ impl HttpLink {
             cancellable: outgoing.cancellable,
             over: false,
         };
-        let answer = tokio::time::timeout(within, self.exchange(id, outgoing)).await;
+        // On the runtime, whoever waits: reading must not take the time of the run's thread.
+        let (link, outgoing) = (self.clone(), outgoing.clone());
+        let exchange = async move { link.exchange(id, &outgoing).await };
+        let mut exchange = Ended(self.0.runtime.spawn(exchange));
+        let answer = tokio::time::timeout(within, &mut exchange.0).await;
         in_flight.over = answer.is_ok();
-        answer.unwrap_or_else(|_| Err(LinkError::timed_out(within)))
+        match answer {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => Err(LinkError::disconnected("the connection was closed")),
+            Err(_) => Err(LinkError::timed_out(within)),
+        }
     }
 
     pub(crate) async fn notify(&self, method: &str, params: &str) -> Result<(), LinkError> {
@@ -119,7 +129,11 @@ impl HttpLink {
 
     /// Ends the session, when there is one.
     pub(crate) async fn close(&self) {
+        const ASIDE_FLUSHES: Duration = Duration::from_secs(1);
         self.0.closed.store(true, Ordering::Relaxed);
+        // Cancellations that are under way should arrive before the session ends.
+        let flushed = self.0.aside.acquire_many(ASIDE_MAX as u32);
+        let _ = tokio::time::timeout(ASIDE_FLUSHES, flushed).await;
         let session = lock(&self.0.spoken).session.is_some();
         if session {
             let request = self.0.client.delete(self.0.url.url().clone());
@@ -231,7 +245,13 @@ impl HttpLink {
             Incoming::Answer {
                 id: answered,
                 answer,
-            } if answered == id => Ok(answer),
+            } if answered == id => {
+                if self.has_session() && speaks_of_a_session(status, &answer) {
+                    // The next call begins a new session; this one is not repeated.
+                    self.0.closed.store(true, Ordering::Relaxed);
+                }
+                Ok(answer)
+            }
             Incoming::Answer { .. } => Err(self.status_error(status, "")),
             // An error to nobody in particular can only be to this request, if the
             // status does not say that it was written before MCP was spoken.
@@ -300,6 +320,15 @@ impl HttpLink {
     }
 }
 
+/// A task that ends when nobody waits for it.
+struct Ended(JoinHandle<Result<Answer, LinkError>>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// A request that somebody waits for. In the newer era closing its stream,
 /// which dropping does, cancels it; in the older one the server is told.
 struct InFlight<'a> {
@@ -320,6 +349,13 @@ impl Drop for InFlight<'_> {
                 .post_aside(jsonrpc::notification("notifications/cancelled", &params));
         }
     }
+}
+
+/// Some servers do not say 404 of a session that is gone, as they should.
+fn speaks_of_a_session(status: StatusCode, answer: &Answer) -> bool {
+    const SERVER_ERROR: i64 = -32_000;
+    status == StatusCode::BAD_REQUEST
+        && matches!(answer, Answer::Error(error) if error.code == SERVER_ERROR)
 }
 
 /// Whether an error without an id, under this status, was written by the server

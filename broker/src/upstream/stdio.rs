@@ -23,6 +23,9 @@ const OUTBOX_MESSAGES: usize = 256;
 /// How long the two ends of a dying server may take to both be noticed.
 const DEATH_SETTLES: Duration = Duration::from_millis(250);
 
+/// How long the writer may take for what is still queued when the link is closed.
+const PARTING_WORDS: Duration = Duration::from_millis(100);
+
 #[derive(Debug)]
 pub(crate) struct StdioLink {
     shared: Arc<Shared>,
@@ -274,6 +277,11 @@ impl Shared {
         let _ = self.stop.subscribe().wait_for(|stop| *stop).await;
     }
 
+    async fn stopped_for(&self, time: Duration) {
+        self.stopped().await;
+        tokio::time::sleep(time).await;
+    }
+
     /// What is known of the server's end, a moment after one of its streams ended.
     async fn death(&self) -> String {
         let mut ended = self.ended.subscribe();
@@ -290,20 +298,35 @@ async fn write_all(
     mut queue: mpsc::Receiver<Outbound>,
     shared: Arc<Shared>,
 ) {
-    let writing = async {
+    loop {
+        let outbound = tokio::select! {
+            biased;
+            () = shared.stopped() => break,
+            outbound = queue.recv() => outbound,
+        };
+        let Some(outbound) = outbound else { return };
+        let written = tokio::select! {
+            written = write_one(&mut writer, outbound) => written,
+            // What has begun to leave may be finished, so that more can follow it.
+            () = shared.stopped_for(PARTING_WORDS) => return,
+        };
+        if written.is_err() {
+            // Its output may still hold answers, and a better reason.
+            let _ = tokio::time::timeout(DEATH_SETTLES, shared.stopped()).await;
+            shared.close("the server closed its input");
+            return;
+        }
+    }
+    queue.close();
+    let parting = async {
         while let Some(outbound) = queue.recv().await {
-            if write_one(&mut writer, outbound).await.is_err() {
-                // Its output may still hold answers, and a better reason.
-                tokio::time::sleep(DEATH_SETTLES).await;
-                shared.close("the server closed its input");
+            // No request leaves any more; cancellations of those that left do.
+            if outbound.ticket.is_none() && write_one(&mut writer, outbound).await.is_err() {
                 return;
             }
         }
     };
-    tokio::select! {
-        () = writing => {}
-        () = shared.stopped() => {}
-    }
+    let _ = tokio::time::timeout(PARTING_WORDS, parting).await;
 }
 
 async fn write_one(

@@ -25,6 +25,8 @@ pub(super) fn client(url: &ServerUrl, connect_timeout: Duration) -> Result<Clien
     let mut builder = Client::builder()
         .connect_timeout(connect_timeout)
         .redirect(reqwest::redirect::Policy::none())
+        // By default a stream that the server refuses is sent again; a call is made once.
+        .retry(reqwest::retry::never())
         .no_proxy()
         .user_agent(concat!("airlock/", env!("CARGO_PKG_VERSION")));
     if url.url().scheme() == "http" {

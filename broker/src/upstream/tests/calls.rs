@@ -216,6 +216,21 @@ async fn a_call_that_is_dropped_is_cancelled_and_one_that_still_queues_never_lea
     assert_eq!(connected.heard("notifications/cancelled").len(), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_cancellation_of_a_dropped_call_leaves_although_all_is_closed_at_once() {
+    let (connected, _) = playing(|_, _| vec![]).connect().await;
+    let mut call = Box::pin(connected.call("{}", 60_000));
+    tokio::select! {
+        reply = &mut call => panic!("{reply:?}"),
+        () = tokio::time::sleep(Duration::from_millis(10)) => {}
+    }
+    drop(call);
+    connected.upstream.close().await;
+    // The paused clock moves only when nobody has anything to do.
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    assert_eq!(connected.heard("notifications/cancelled").len(), 1);
+}
+
 #[tokio::test]
 async fn a_server_that_dies_loses_the_calls_in_flight_and_is_there_for_the_next() {
     let fake = playing(|trick, message| match trick {

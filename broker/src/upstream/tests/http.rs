@@ -61,6 +61,8 @@ async fn in_the_older_era_the_session_and_the_revision_go_with_every_message() {
             "application/json, text/event-stream"
         );
     }
+    let first = &web.asked("initialize")[0];
+    assert!(!first.headers.contains_key("mcp-protocol-version"));
     let last = web.asked.lock().unwrap().last().unwrap().clone();
     assert_eq!(
         (last.verb.as_str(), last.headers["mcp-session-id"].as_str()),
@@ -198,6 +200,26 @@ async fn a_session_that_is_gone_is_begun_again_once_and_the_call_made_in_the_new
     assert_eq!(web.asked("initialize").len(), 2);
     assert_eq!(words(&call(&upstream, &json!({})).await), "not sent");
     assert_eq!(web.asked("tools/call").len(), 4);
+}
+
+#[tokio::test]
+async fn a_session_that_is_gone_is_begun_again_for_the_next_call_when_the_server_says_400() {
+    let calls = AtomicUsize::new(0);
+    let web = Web::start(sessions(move |asked| {
+        match calls.fetch_add(1, Ordering::SeqCst) {
+            0 => Page {
+                status: 400,
+                ..Page::json(&error(&asked.body, -32_000))
+            },
+            _ => Page::json(&text(&asked.body, "again")),
+        }
+    }))
+    .await;
+    let (upstream, _) = web.connect().await;
+    assert_eq!(words(&call(&upstream, &json!({})).await), "refused -32000");
+    assert_eq!(web.asked("tools/call").len(), 1);
+    assert_eq!(words(&call(&upstream, &json!({})).await), "again");
+    assert_eq!(web.asked("initialize").len(), 2);
 }
 
 #[tokio::test]
