@@ -267,12 +267,7 @@ impl HttpLink {
     }
 
     async fn read_answer(&self, response: Response, id: u64) -> Result<Answer, LinkError> {
-        let kind = response
-            .headers()
-            .get(CONTENT_TYPE)
-            .and_then(|kind| kind.to_str().ok())
-            .unwrap_or_default();
-        if kind.to_ascii_lowercase().starts_with("text/event-stream") {
+        if events::is_events(&response) {
             return self.read_events(response, id).await;
         }
         let body = read_body(response, self.0.message_bytes_max).await?;

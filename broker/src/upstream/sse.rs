@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// An id goes back to the server as a header.
+const ID_BYTES_MAX: usize = 1024;
+
 /// One event that carries data.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SseEvent {
@@ -10,10 +13,7 @@ pub(crate) struct SseEvent {
 
 /// An event is larger than allowed.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TooLarge {
-    /// How the data begins.
-    pub(crate) head: Vec<u8>,
-}
+pub(crate) struct TooLarge;
 
 /// Takes a stream apart as it arrives; a chunk may end anywhere.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl SseReader {
                 .split_at_checked(end.unwrap_or(chunk.len()))
                 .unwrap_or((chunk, &[]));
             if self.line.len() + self.data.len() + piece.len() > self.event_bytes_max {
-                return Err(self.too_large());
+                return Err(TooLarge);
             }
             self.line.extend_from_slice(piece);
             if let Some(ending) = rest.first() {
@@ -83,19 +83,6 @@ impl SseReader {
             chunk = rest.get(1..).unwrap_or_default();
         }
         Ok(events)
-    }
-
-    fn too_large(&self) -> TooLarge {
-        const HEAD_BYTES: usize = 512;
-        let text = if self.has_data {
-            &self.data
-        } else {
-            &self.line
-        };
-        let text = text.strip_prefix(b"data:").unwrap_or(text);
-        TooLarge {
-            head: text.get(..HEAD_BYTES).unwrap_or(text).to_vec(),
-        }
     }
 
     fn end_line(&mut self) -> Option<SseEvent> {
@@ -119,7 +106,7 @@ impl SseReader {
                 }
                 self.data.extend_from_slice(value);
             }
-            b"id" if !value.contains(&0) => {
+            b"id" if !value.contains(&0) && value.len() <= ID_BYTES_MAX => {
                 self.last_id = Some(String::from_utf8_lossy(value).into_owned());
             }
             b"retry" => {
@@ -182,16 +169,19 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_is_too_large_is_refused_with_its_beginning() {
+    fn an_event_that_is_too_large_is_refused_and_an_id_that_is_too_long_is_not_kept() {
         let mut reader = SseReader::new(64);
         let refused = reader
             .push(b"data: {\"id\":5,")
             .and_then(|_| reader.push(&[b'x'; 100]));
+        assert_eq!(refused, Err(TooLarge));
+
+        let mut reader = SseReader::new(10_000);
+        let long = "x".repeat(ID_BYTES_MAX + 1);
         assert_eq!(
-            refused,
-            Err(TooLarge {
-                head: b" {\"id\":5,".to_vec()
-            })
+            reader.push(format!("id: 7\nid: {long}\n").as_bytes()),
+            Ok(vec![])
         );
+        assert_eq!(reader.last_id(), Some("7"));
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use airlock_core::outcome::LostCause;
 use reqwest::Response;
-use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 
 use super::{HttpLink, plain};
 use crate::upstream::era::Era;
@@ -13,9 +13,12 @@ use crate::upstream::link::LinkError;
 use crate::upstream::sse::SseReader;
 
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
-const RESUMES_MAX: usize = 16;
+/// Attempts to take a stream up again that fail one after the other.
+const FAILURES_MAX: usize = 4;
 /// Before a broken stream is taken up again, unless the server names a time.
 const RESUME_AFTER: Duration = Duration::from_millis(250);
+const RESUME_AFTER_MIN: Duration = Duration::from_millis(100);
+const RESUME_AFTER_MAX: Duration = Duration::from_secs(30);
 
 impl HttpLink {
     /// Reads until the answer comes. A stream that breaks before is taken up
@@ -28,7 +31,7 @@ impl HttpLink {
     ) -> Result<Answer, LinkError> {
         let mut reader = SseReader::new(self.0.message_bytes_max);
         let mut stream = response;
-        for _ in 0..=RESUMES_MAX {
+        loop {
             let broken = match self.next_answer(stream, id, &mut reader).await {
                 Ok(Some(answer)) => return Ok(answer),
                 Ok(None) => LinkError::disconnected("the stream ended before the answer"),
@@ -43,7 +46,6 @@ impl HttpLink {
             };
             reader.restart();
         }
-        Err(LinkError::disconnected("the stream broke again and again"))
     }
 
     fn may_resume(&self, broken: &LinkError) -> bool {
@@ -57,17 +59,24 @@ impl HttpLink {
         disconnected && self.era() == Some(Era::Legacy)
     }
 
+    /// The rest of the stream, after the time that the server wants to be left alone.
     async fn resume(&self, reader: &SseReader) -> Option<Response> {
         let event = HeaderValue::from_str(reader.last_id()?).ok()?;
-        tokio::time::sleep(reader.retry().unwrap_or(RESUME_AFTER)).await;
-        let request = self.0.client.get(self.0.url.url().clone());
-        let response = self
-            .with_headers(request)
-            .header(LAST_EVENT, event)
-            .send()
-            .await
-            .ok()?;
-        response.status().is_success().then_some(response)
+        let pause = reader.retry().unwrap_or(RESUME_AFTER);
+        for _ in 0..FAILURES_MAX {
+            tokio::time::sleep(pause.clamp(RESUME_AFTER_MIN, RESUME_AFTER_MAX)).await;
+            let request = self.0.client.get(self.0.url.url().clone());
+            let request = self.with_headers(request).header(LAST_EVENT, event.clone());
+            match request.send().await {
+                Ok(response) if response.status().is_success() => {
+                    return is_events(&response).then_some(response);
+                }
+                // It does not want to; a gateway or a server in trouble may, later.
+                Ok(response) if !response.status().is_server_error() => return None,
+                Ok(_) | Err(_) => {}
+            }
+        }
+        None
     }
 
     async fn next_answer(
@@ -92,4 +101,11 @@ impl HttpLink {
             }
         }
     }
+}
+
+/// Whether what follows is a stream of events.
+pub(super) fn is_events(response: &Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE);
+    kind.and_then(|kind| kind.to_str().ok())
+        .is_some_and(|kind| kind.to_ascii_lowercase().starts_with("text/event-stream"))
 }

@@ -259,6 +259,33 @@ async fn a_stream_that_breaks_is_taken_up_behind_its_last_event() {
 }
 
 #[tokio::test]
+async fn a_server_in_trouble_is_asked_again_for_the_rest_of_a_stream_in_its_own_time() {
+    let gets = AtomicUsize::new(0);
+    let web = Web::start(move |asked: &Asked| {
+        if asked.verb == "GET" {
+            return match gets.fetch_add(1, Ordering::SeqCst) {
+                0 | 1 | 3 => Page::status(503),
+                2 => Page::events("id: e-8\ndata:\n\n"),
+                _ => Page::events(&event(
+                    &json!({"jsonrpc": "2.0", "id": 4, "result": {"content": "resumed"}}),
+                )),
+            };
+        }
+        older(asked).unwrap_or_else(|| Page::events("retry: 1\nid: e-7\ndata:\n\n"))
+    })
+    .await;
+    let (upstream, _) = web.connect().await;
+    assert_eq!(words(&call(&upstream, &json!({})).await), "resumed");
+    let asked = web.asked.lock().unwrap().clone();
+    let behind: Vec<String> = asked
+        .iter()
+        .filter(|asked| asked.verb == "GET")
+        .map(|asked| asked.headers["last-event-id"].clone())
+        .collect();
+    assert_eq!(behind, ["e-7", "e-7", "e-7", "e-8", "e-8"]);
+}
+
+#[tokio::test]
 async fn a_dropped_call_is_cancelled_by_a_message_in_the_older_era_and_by_hanging_up_in_the_newer()
 {
     let until = async |happened: &dyn Fn() -> bool| {
