@@ -41,7 +41,9 @@ impl Query {
     const LIMIT_MAX: usize = 500;
 
     pub(super) fn checked(self) -> Result<Self, String> {
-        if let Some(limit @ (0 | 501..)) = self.limit {
+        if let Some(limit) = self.limit
+            && !(1..=Self::LIMIT_MAX).contains(&limit)
+        {
             return Err(format!(
                 "`limit` is {limit}, and 1 to {} are allowed",
                 Self::LIMIT_MAX

@@ -156,6 +156,22 @@ pub(crate) fn parse_bare_error(bytes: &[u8]) -> Option<RpcError> {
     envelope.error.filter(|_| to_nobody).and_then(read_error)
 }
 
+/// Whether a message that begins like this is no answer: not JSON of ours, or a
+/// request or notification.
+pub(crate) fn is_no_answer(head: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(head);
+    let head = head.trim_start();
+    let payload = ["\"result\"", "\"error\""]
+        .iter()
+        .filter_map(|key| head.find(key))
+        .min()
+        .unwrap_or(head.len());
+    !head.starts_with('{')
+        || head
+            .get(..payload)
+            .is_some_and(|before| before.contains("\"method\":"))
+}
+
 /// Which request of ours a message answers that is too long, or too broken, to
 /// be read: the id stands before the payload or behind it.
 pub(crate) fn answered_id(head: &[u8], tail: &[u8]) -> Option<u64> {
@@ -388,6 +404,28 @@ mod tests {
                 expected,
                 "{head} … {tail}"
             );
+        }
+    }
+
+    #[test]
+    fn a_long_message_is_no_answer_when_it_has_a_method_or_is_no_object() {
+        for (head, expected) in [
+            (
+                r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"result":"#,
+                true,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","#,
+                true,
+            ),
+            ("DEBUG {\"result\":", true),
+            ("[1,2,3", true),
+            (r#"{"jsonrpc":"2.0","id":7,"result":{"method":"x"#, false),
+            (r#" {"result":{"x":"#, false),
+            (r#"{"error":{"method":"#, false),
+            (r#"{"x":"unknown"#, false),
+        ] {
+            assert_eq!(is_no_answer(head.as_bytes()), expected, "{head}");
         }
     }
 

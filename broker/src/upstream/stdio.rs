@@ -366,10 +366,8 @@ async fn read_all(
             match lines.next().await {
                 Ok(Some(Line::Whole(line))) => hear(line, &outbox, &shared),
                 Ok(Some(Line::TooLong { head, tail })) => hear_too_long(head, tail, &shared),
-                Ok(Some(Line::Endless { head })) => {
-                    hear_too_long(head, &[], &shared);
-                    shared.close("the server sent a line without end");
-                    return;
+                Ok(Some(Line::Endless { .. })) => {
+                    return shared.close_with(&LinkError::too_large(shared.message_bytes_max));
                 }
                 Ok(None) => return shared.close(&shared.death().await),
                 Err(error) => return shared.close(&format!("its output cannot be read: {error}")),
@@ -422,6 +420,9 @@ fn hear_stray(line: &[u8], shared: &Shared) {
 
 /// Without its id nobody knows whose answer was lost, so that nobody may go on waiting.
 fn hear_too_long(head: &[u8], tail: &[u8], shared: &Shared) {
+    if jsonrpc::is_no_answer(head) {
+        return shared.diagnostics.stray(head);
+    }
     let error = LinkError::too_large(shared.message_bytes_max);
     match jsonrpc::answered_id(head, tail) {
         Some(id) => shared.settle(id, Err(error)),

@@ -25,6 +25,8 @@ pub(super) enum Say {
     Raw(Vec<u8>),
     After(Duration, Value),
     Die,
+    /// From here on it reads nothing.
+    Deaf,
 }
 
 type Script = dyn Fn(usize, &Value) -> Vec<Say> + Send + Sync;
@@ -176,6 +178,7 @@ async fn play(
                 Say::Raw(bytes) => (None, bytes),
                 Say::After(delay, value) => (Some(delay), format!("{value}\n").into_bytes()),
                 Say::Die => return,
+                Say::Deaf => std::future::pending().await,
             };
             let writer = writer.clone();
             let speak = async move {
