@@ -156,6 +156,11 @@ impl Declared {
         if let Some(ms) = self.tuning.connect_timeout_ms {
             spec.timeouts.connect = Duration::from_millis(ms);
         }
+        spec.hidden = resolver
+            .secrets
+            .iter()
+            .map(|value| Secret::new(value.as_str()))
+            .collect();
         Ok((
             Server {
                 spec,

@@ -41,7 +41,7 @@ fn words(last_words: &Option<String>) -> String {
 }
 
 impl ConnectError {
-    /// The same with `shown` in place of every text that may be the server's.
+    /// The same with `shown` in place of every text that may be the server's or hold a secret.
     pub(super) fn map_texts(self, shown: impl Fn(&str) -> String) -> Self {
         let words = |words: Option<String>| words.as_deref().map(&shown);
         match self {
@@ -50,8 +50,12 @@ impl ConnectError {
                 why: shown(&why),
             },
             Self::Unreachable { url, why } => Self::Unreachable {
-                url,
+                url: shown(&url),
                 why: shown(&why),
+            },
+            Self::Unauthorized { url, status } => Self::Unauthorized {
+                url: shown(&url),
+                status,
             },
             Self::TimedOut { within, last_words } => Self::TimedOut {
                 within,
@@ -66,9 +70,7 @@ impl ConnectError {
             },
             Self::NotMcp { why } => Self::NotMcp { why: shown(&why) },
             Self::List { why } => Self::List { why: shown(&why) },
-            ours @ (Self::Unauthorized { .. } | Self::Setting { .. } | Self::GivenUp { .. }) => {
-                ours
-            }
+            ours @ (Self::Setting { .. } | Self::GivenUp { .. }) => ours,
         }
     }
 

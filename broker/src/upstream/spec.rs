@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::era::EraChoice;
 use super::secret::Secret;
+use crate::config::Secrets;
 
 #[derive(Debug, Clone)]
 pub struct ServerSpec {
@@ -17,6 +18,9 @@ pub struct ServerSpec {
     pub timeouts: Timeouts,
     /// Calls that may be with this server at once; further ones wait their turn.
     pub concurrency_max: usize,
+    /// What stands in the transport, be it part of an argument or of the address,
+    /// and must not be shown. Values of variables and headers are hidden anyway.
+    pub hidden: Vec<Secret>,
 }
 
 #[derive(Clone)]
@@ -102,13 +106,14 @@ impl ServerSpec {
             era: EraChoice::Auto,
             timeouts: Timeouts::default(),
             concurrency_max: CONCURRENCY_MAX,
+            hidden: Vec::new(),
         }
     }
 
     /// What identifies the server's program or address, without any credential.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        let identity = match &self.transport {
+        let mut identity = match &self.transport {
             Transport::Stdio {
                 command, args, cwd, ..
             } => json!({
@@ -118,6 +123,7 @@ impl ServerSpec {
             }),
             Transport::Http { url, .. } => json!({ "url": url.to_string() }),
         };
+        Secrets::new(self.hidden.iter().map(Secret::expose)).strike_value(&mut identity);
         codegen::canonical::digest(&identity)
     }
 
@@ -130,7 +136,7 @@ impl ServerSpec {
             let values = named.iter().map(|(_, secret)| secret);
             values.filter(long).cloned().collect()
         };
-        match &self.transport {
+        let named = match &self.transport {
             Transport::Stdio { env, .. } => values(env),
             Transport::Http { url, headers } => {
                 let asked = url.url().query_pairs();
@@ -139,12 +145,13 @@ impl ServerSpec {
                     .collect();
                 [values(headers), values(&query)].concat()
             }
-        }
+        };
+        [named, self.hidden.clone()].concat()
     }
 }
 
 /// An `http` or `https` address. Printing it leaves out the query, where
-/// credentials may stand.
+/// credentials may stand; the path is for texts that are masked.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerUrl(reqwest::Url);
 
@@ -188,7 +195,7 @@ impl fmt::Display for ServerUrl {
 
 impl fmt::Debug for ServerUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
+        f.write_str(&self.0.origin().ascii_serialization())
     }
 }
 
@@ -201,7 +208,7 @@ mod tests {
         let url = ServerUrl::parse("https://mcp.example/v1/mcp?key=s3cret").unwrap();
         assert_eq!(
             format!("{url} {url:?}"),
-            "https://mcp.example/v1/mcp https://mcp.example/v1/mcp"
+            "https://mcp.example/v1/mcp https://mcp.example"
         );
         assert_eq!(
             ServerUrl::parse("https://a:b@mcp.example"),
@@ -243,5 +250,18 @@ mod tests {
             ServerSpec::new("a", Transport::Http { url, headers }).digest()
         };
         assert_eq!(with("one"), with("two"));
+
+        let with = |token: &str| {
+            let transport = Transport::Stdio {
+                command: "run".into(),
+                args: vec![format!("--token={token}")],
+                env: vec![],
+                cwd: None,
+            };
+            let mut spec = ServerSpec::new("a", transport);
+            spec.hidden = vec![Secret::new(token)];
+            spec.digest()
+        };
+        assert_eq!(with("tok-1"), with("another"));
     }
 }

@@ -130,6 +130,18 @@ async fn stderr_is_kept_and_credentials_in_it_are_masked() {
 }
 
 #[tokio::test]
+async fn a_secret_among_the_arguments_is_masked_in_what_the_server_says_of_them() {
+    let mut spec = shell("echo \"bad flag: $0\" >&2; exit 3".to_owned());
+    if let Transport::Stdio { args, .. } = &mut spec.transport {
+        args.push("--token=tok-987".into());
+    }
+    spec.hidden = vec![Secret::new("tok-987")];
+    let (_, listed) = connect(spec).await;
+    let failure = listed.failure.unwrap().to_string();
+    assert!(failure.contains("bad flag: --token=***"), "{failure}");
+}
+
+#[tokio::test]
 async fn a_child_that_dies_in_a_call_is_started_again_for_the_next() {
     let (upstream, _) = connect(shell(SERVER.replace("CALL", "exit 7"))).await;
     for _ in 0..2 {
