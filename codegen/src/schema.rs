@@ -33,6 +33,15 @@ const BELOW_NAMED: [&str; 2] = ["properties", "patternProperties"];
 const HERE_NAMED: [&str; 2] = ["dependentSchemas", "dependencies"];
 const NEVER_NAMED: [&str; 2] = ["$defs", "definitions"];
 
+/// Every keyword that holds schemas.
+#[cfg(test)]
+pub(crate) fn keywords() -> impl Iterator<Item = &'static str> {
+    let one = HERE_ONE.iter().chain(&BELOW_ONE);
+    let many = HERE_MANY.iter().chain(&BELOW_MANY);
+    let named = BELOW_NAMED.iter().chain(&HERE_NAMED).chain(&NEVER_NAMED);
+    one.chain(many).chain(named).copied()
+}
+
 /// Every schema that stands directly inside `schema`. References are not followed.
 pub(crate) fn inner(schema: &Map<String, Value>) -> Vec<(Applies, &Value)> {
     let mut out = Vec::new();

@@ -23,6 +23,9 @@ const FINDINGS_MAX: usize = 20;
 const ERRORS_MAX: usize = 100;
 /// Values up to this many nodes are searched for every fault, larger ones for the first.
 const NODES_EXPLAINED_MAX: u64 = 50_000;
+/// What the faults of one search may take, each with the texts of two paths.
+const FAULTS_BYTES_MAX: u64 = 64 * 1024 * 1024;
+const FAULT_BYTES: u64 = 256;
 
 /// A schema, compiled once and used for every value.
 #[derive(Debug)]
@@ -45,38 +48,54 @@ impl Validator {
         })
     }
 
-    /// Everything that is wrong with `value`, which the messages call `root` (`args`, `result`).
-    /// The value fits when no finding is an [`Severity::Error`].
+    /// Everything that is wrong with `value`, which the messages call `root` (`args`, `result`),
+    /// and what is probably not meant. The value fits when no finding is an [`Severity::Error`].
     #[must_use]
     pub fn check(&self, root: &str, value: &Value) -> Vec<Finding> {
+        if !self.plan.affords(value, cost::nodes(value)) {
+            return vec![Finding::too_costly(root)];
+        }
+        let mut findings = self.errors(root, value);
+        findings.extend(unknown::warn(&self.schema, root, value));
+        findings.truncate(FINDINGS_MAX);
+        findings
+    }
+
+    /// Only what makes the schema refuse `value`. A value that fits costs little here:
+    /// the search for what is probably not meant takes tens of times as long.
+    #[must_use]
+    pub fn errors(&self, root: &str, value: &Value) -> Vec<Finding> {
         let nodes = cost::nodes(value);
         if !self.plan.affords(value, nodes) {
             return vec![Finding::too_costly(root)];
         }
         if self.compiled.is_valid(value) {
-            return unknown::warn(&self.schema, root, value);
+            return Vec::new();
         }
         let explain = explain::Explain {
             schema: &self.schema,
             root_name: root,
             value,
         };
-        let mut findings = if nodes > NODES_EXPLAINED_MAX {
-            self.compiled
-                .validate(value)
-                .err()
-                .map(|error| explain.all([error]))
-                .unwrap_or_default()
-        } else {
-            explain.all(self.compiled.iter_errors(value).take(ERRORS_MAX))
+        let faults = self.plan.faults(value, nodes);
+        let bytes = |faults: u64| {
+            faults.saturating_mul(FAULT_BYTES.saturating_add(cost::path_bytes(value)))
         };
-        findings.extend(unknown::warn(&self.schema, root, value));
+        let mut findings = if nodes <= NODES_EXPLAINED_MAX && bytes(faults.all) <= FAULTS_BYTES_MAX
+        {
+            explain.all(self.compiled.iter_errors(value).take(ERRORS_MAX))
+        } else if bytes(faults.in_one.max(1)) <= FAULTS_BYTES_MAX {
+            let first = self.compiled.validate(value).err();
+            explain.all(first)
+        } else {
+            vec![Finding::too_large_to_explain(root)]
+        };
         findings.dedup();
         findings.truncate(FINDINGS_MAX);
         findings
     }
 
-    /// Whether `value` fits. Cheaper than [`Self::check`] when nobody reads the findings.
+    /// Whether `value` fits. Cheaper than [`Self::errors`] when nobody reads the findings.
     #[must_use]
     pub fn accepts(&self, value: &Value) -> bool {
         self.plan.affords(value, cost::nodes(value)) && self.compiled.is_valid(value)
@@ -131,5 +150,7 @@ fn compile_as(schema: &Value, draft: Option<Draft>) -> Result<jsonschema::Valida
     })
 }
 
+#[cfg(test)]
+mod hostile;
 #[cfg(test)]
 mod tests;

@@ -60,6 +60,22 @@ pub(crate) fn parse(text: &[u8]) -> Result<Value, BadJson> {
     value::lenient(text)
 }
 
+/// A member of a format of our own that holds any JSON, for `Deserialize` by hand.
+pub(crate) fn embedded<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Value, D::Error> {
+    value::embedded(deserializer)
+}
+
+/// A type of ours that is no [`Value`] and holds none, out of a text within bounds.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the types that come here hold raw texts and plain members"
+)]
+pub(crate) fn typed<'a, T: serde::Deserialize<'a>>(text: &'a [u8]) -> Option<T> {
+    serde_json::from_slice(text).ok()
+}
+
 fn scan(
     text: &[u8],
     bounds: Bounds,
@@ -145,6 +161,26 @@ mod tests {
         check("[1,2,3,4,5,6,7]", Ok("[1,2,3,4,5,6,7]"));
         check("[1,2,3,4,5,6,7,8]", Err("more than 8"));
         check(&format!("\"{}\"", "x".repeat(70)), Err("72 bytes"));
+    }
+
+    /// serde_json reads an object that starts with this key as the text in it.
+    const RESERVED: &str = "$serde_json::private::RawValue";
+
+    #[test]
+    fn no_key_means_anything_but_itself() {
+        for text in [
+            format!(r#"{{"{RESERVED}":"1"}}"#),
+            format!(r#"{{"a":[{{"{RESERVED}":"[1]"}}]}}"#),
+            format!(r#"{{"{RESERVED}":2}}"#),
+        ] {
+            let strict = parse_strict(text.as_bytes(), BOUNDS).unwrap();
+            let lenient = parse(text.as_bytes()).unwrap();
+            assert_eq!(
+                (strict.to_string(), lenient.to_string()),
+                (text.clone(), text)
+            );
+        }
+        assert_eq!(parse(br#"{"a":1,"a":2}"#).unwrap()["a"], 2);
     }
 
     #[test]

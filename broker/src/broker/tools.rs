@@ -9,7 +9,7 @@ use airlock_core::id::{ServerName, ToolId, ToolName};
 use airlock_core::problem::Problem;
 use codegen::description::Description;
 use codegen::stub::{StubTable, ToolStub};
-use codegen::validate::{Severity, Validator};
+use codegen::validate::Validator;
 use serde_json::Value;
 
 use crate::config::Trust;
@@ -137,12 +137,8 @@ fn compile(description: &Description) -> Result<(Check, Option<Check>), String> 
 
 fn check(root: &'static str, validator: Validator) -> Check {
     Check::new(move |value| {
-        let findings = validator.check(root, value);
-        findings
-            .iter()
-            .filter(|it| it.severity == Severity::Error)
-            .map(ToString::to_string)
-            .collect()
+        let errors = validator.errors(root, value);
+        errors.iter().map(ToString::to_string).collect()
     })
 }
 

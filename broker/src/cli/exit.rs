@@ -50,6 +50,7 @@ pub fn of_problem(problem: &Problem) -> u8 {
         "usage" => USAGE,
         "config-invalid" | "server-unavailable" => CONFIGURATION,
         "journal-unwritable" | "journal-unreadable" | "journal-broken" => JOURNAL,
+        "limit-source" | "limit-payload" => LIMIT,
         "cancelled" => CANCELLED,
         _ => INTERNAL,
     }

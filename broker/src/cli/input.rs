@@ -11,6 +11,14 @@ use serde_json::Value;
 use super::options::usage;
 use crate::config::units::show_bytes;
 
+/// How much may be read, and what it means when there is more.
+#[derive(Clone, Copy)]
+struct Limit {
+    name: &'static str,
+    code: &'static str,
+    bytes_max: u64,
+}
+
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// A script's name, which its errors carry, and its text.
@@ -19,12 +27,16 @@ pub(super) fn script(
     code: Option<String>,
     limits: &Limits,
 ) -> Result<(String, String), Problem> {
-    let bytes_max = u64::from(limits.script_bytes_max);
+    let limit = Limit {
+        name: "script",
+        code: "limit-source",
+        bytes_max: u64::from(limits.script_bytes_max),
+    };
     let (name, text) = match (path, code) {
         (None, Some(code)) => ("-e".to_owned(), code),
         (Some(path), None) if path == Path::new("-") => (
             "stdin".to_owned(),
-            read(std::io::stdin().lock(), "the script on stdin", bytes_max)?,
+            read(std::io::stdin().lock(), "the script on stdin", limit)?,
         ),
         (Some(path), None) => {
             let name = path
@@ -32,7 +44,7 @@ pub(super) fn script(
                 .unwrap_or(path.as_os_str())
                 .to_string_lossy()
                 .into_owned();
-            (name, read_file(path, "the script", bytes_max)?)
+            (name, read_file(path, "the script", limit)?)
         }
         (None, None) => {
             let next = "write a file, `-` for stdin, or -e CODE";
@@ -61,10 +73,14 @@ pub(super) fn script(
 
 /// The JSON of `--input`: a text, or `@FILE`.
 pub(super) fn input(argument: &str, limits: &Limits) -> Result<Value, Problem> {
-    let bytes_max = u64::from(limits.input_bytes_max);
+    let limit = Limit {
+        name: "input",
+        code: "limit-payload",
+        bytes_max: u64::from(limits.input_bytes_max),
+    };
     let text = match argument.strip_prefix('@') {
-        Some("-") => read(std::io::stdin().lock(), "the input on stdin", bytes_max)?,
-        Some(path) => read_file(Path::new(path), "the input", bytes_max)?,
+        Some("-") => read(std::io::stdin().lock(), "the input on stdin", limit)?,
+        Some(path) => read_file(Path::new(path), "the input", limit)?,
         None => argument.to_owned(),
     };
     serde_json::from_str(&text).map_err(|error| {
@@ -73,7 +89,7 @@ pub(super) fn input(argument: &str, limits: &Limits) -> Result<Value, Problem> {
     })
 }
 
-fn read_file(path: &Path, kind: &str, bytes_max: u64) -> Result<String, Problem> {
+fn read_file(path: &Path, kind: &str, limit: Limit) -> Result<String, Problem> {
     let what = format!("{kind} {}", path.display());
     let file = std::fs::File::open(path).map_err(|error| {
         usage(
@@ -82,20 +98,26 @@ fn read_file(path: &Path, kind: &str, bytes_max: u64) -> Result<String, Problem>
             "check the path",
         )
     })?;
-    read(file, &what, bytes_max)
+    read(file, &what, limit)
 }
 
-fn read(source: impl Read, what: &str, bytes_max: u64) -> Result<String, Problem> {
+fn read(source: impl Read, what: &str, limit: Limit) -> Result<String, Problem> {
     let cannot = |why: String, next: &str| usage(format!("{what} cannot be read"), why, next);
     let mut bytes = Vec::new();
     source
-        .take(bytes_max + 1)
+        .take(limit.bytes_max + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| cannot(error.to_string(), "check the path"))?;
-    if bytes.len() as u64 > bytes_max {
-        let why = format!("it is larger than {}", show_bytes(bytes_max));
-        let next = "make it smaller, or raise the limit with --limit script=… or --limit input=…";
-        return Err(cannot(why, next));
+    if bytes.len() as u64 > limit.bytes_max {
+        let why = format!("it is larger than {}", show_bytes(limit.bytes_max));
+        let next = format!(
+            "make it smaller, or allow more with --limit {}=…",
+            limit.name
+        );
+        return Err(Problem {
+            code: limit.code.into(),
+            ..cannot(why, &next)
+        });
     }
     String::from_utf8(bytes).map_err(|error| {
         let why = format!(

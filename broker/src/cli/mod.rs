@@ -13,7 +13,7 @@ mod signals;
 mod types;
 
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use airlock_core::problem::Problem;
@@ -21,6 +21,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::config::Environment;
+use crate::render::escape;
 use screen::Screen;
 
 /// A sandbox broker for MCP: one script, one cage, every call decided and recorded.
@@ -64,7 +65,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, environment: Environm
     };
     ExitCode::from(outcome.unwrap_or_else(|problem| {
         if json {
-            let _ = print(&format!("{}\n", serde_json::json!({ "problem": problem })));
+            let _ = print_json(&serde_json::json!({ "problem": problem }));
         }
         Screen::of_process(&environment, false).problem(&problem);
         exit::of_problem(&problem)
@@ -112,6 +113,12 @@ fn print_json(value: &impl serde::Serialize) -> Result<(), Problem> {
             "",
         )
     })?;
+    let is_terminal = std::io::stdout().is_terminal();
+    let text = if is_terminal {
+        escape::json(&text)
+    } else {
+        text.into()
+    };
     print(&format!("{text}\n"))
 }
 

@@ -65,70 +65,84 @@ pub(super) struct RunOptions {
 
 pub(super) fn run(options: RunOptions, environment: &Environment) -> Outcome {
     let screen = Screen::of_process(environment, options.quiet);
-    let mut flags = options.servers.clone().into_flags()?;
-    options.rules.add_to(&mut flags);
-    options.limits.add_to(&mut flags)?;
-    flags.state_dir = options.state.state_dir;
-    flags.fsync = options.fsync;
-    let config = Config::load(flags, environment)?;
+    let config = load(&options, environment)?;
     config
         .warnings
         .iter()
         .for_each(|warning| screen.warning(warning));
-
-    let is_stdin = |path: &PathBuf| path.as_os_str() == "-";
-    if options.input.as_deref() == Some("@-") && options.script.as_ref().is_some_and(is_stdin) {
-        let why = "the script and its input would both be read from stdin";
-        return Err(usage(
-            "stdin cannot be read twice",
-            why,
-            "put one of them into a file",
-        ));
-    }
-    let (name, text) = input::script(options.script.as_deref(), options.code, &config.limits)?;
-    let mut script = Script::body(text.clone()).named(name.clone());
-    if let Some(argument) = &options.input {
-        script = script.with_input(&input::input(argument, &config.limits)?);
-    }
-    if let Some(seed) = options.seed {
-        script = script.with_seed(seed);
-    }
+    let source = Source::read(&options, &config)?;
 
     let runtime = runtime()?;
     let cancel = Cancel::new();
-    let job = Job {
-        screen: &screen,
-        cancel: &cancel,
-    };
     let report = runtime.block_on(async {
         cancel_on_signals(&cancel);
-        let ask = !options.no_ask;
-        let broker = job
-            .connect(config, ask, !options.servers.skip_unreachable)
-            .await?;
-        let report = job.run(&broker, script).await;
+        let job = Job {
+            screen: &screen,
+            cancel: &cancel,
+            options: &options,
+        };
+        let broker = job.connect(config).await?;
+        let report = job.run(&broker, source.script.clone()).await;
+        let shown = job.show(&report, &source, broker.catalog().servers().is_empty());
         let _ = tokio::time::timeout(CLOSE_WALL, broker.close()).await;
-        Ok(report)
+        shown.map(|()| report)
     })?;
     runtime.shutdown_background();
-    show(&report, (&name, &text), &screen, options.json)?;
     Ok(exit::of_report(&report))
+}
+
+fn load(options: &RunOptions, environment: &Environment) -> Result<Config, Problem> {
+    let mut flags = options.servers.clone().into_flags()?;
+    options.rules.clone().add_to(&mut flags);
+    options.limits.clone().add_to(&mut flags)?;
+    flags.state_dir.clone_from(&options.state.state_dir);
+    flags.fsync.clone_from(&options.fsync);
+    Config::load(flags, environment)
+}
+
+/// The script, and its name and text for messages about it.
+struct Source {
+    name: String,
+    text: String,
+    script: Script,
+}
+
+impl Source {
+    fn read(options: &RunOptions, config: &Config) -> Result<Self, Problem> {
+        let is_stdin = |path: &PathBuf| path.as_os_str() == "-";
+        if options.input.as_deref() == Some("@-") && options.script.as_ref().is_some_and(is_stdin) {
+            let why = "the script and its input would both be read from stdin";
+            return Err(usage(
+                "stdin cannot be read twice",
+                why,
+                "put one of them into a file",
+            ));
+        }
+        let (path, code) = (options.script.as_deref(), options.code.clone());
+        let (name, text) = input::script(path, code, &config.limits)?;
+        let mut script = Script::body(text.clone()).named(name.clone());
+        if let Some(argument) = &options.input {
+            script = script.with_input(&input::input(argument, &config.limits)?);
+        }
+        if let Some(seed) = options.seed {
+            script = script.with_seed(seed);
+        }
+        Ok(Self { name, text, script })
+    }
 }
 
 struct Job<'a> {
     screen: &'a Screen,
     cancel: &'a Cancel,
+    options: &'a RunOptions,
 }
 
 impl Job<'_> {
-    async fn connect(
-        &self,
-        config: Config,
-        ask: bool,
-        servers_required: bool,
-    ) -> Result<Broker, Problem> {
-        let mut builder = Broker::builder().servers_required(servers_required);
-        if let Some(terminal) = ask.then(Terminal::open).and_then(Result::ok) {
+    async fn connect(&self, config: Config) -> Result<Broker, Problem> {
+        let required = !self.options.servers.skip_unreachable;
+        let mut builder = Broker::builder().servers_required(required);
+        let may_ask = !self.options.no_ask;
+        if let Some(terminal) = may_ask.then(Terminal::open).and_then(Result::ok) {
             builder = builder.approver(terminal);
         }
         let names: Vec<_> = config
@@ -159,6 +173,33 @@ impl Job<'_> {
         broker.run_here(script, self.cancel, watch).await
     }
 
+    fn show(&self, report: &Report, source: &Source, no_servers: bool) -> Result<(), Problem> {
+        if self.options.json {
+            print_json(report)?;
+        } else if let Some(value) = &report.value {
+            print(&render::value(value, std::io::stdout().is_terminal()))?;
+        }
+        if let Some(mut problem) = render::ending(report, &source.name) {
+            let error = report.error.as_ref();
+            if no_servers && error.is_some_and(|error| error.name == "ReferenceError") {
+                problem.next =
+                    "no server is configured; add --server, --mcp-config or --demo".into();
+            }
+            self.screen.problem(&problem);
+            let excerpt = error.and_then(|error| render::excerpt(error, &source.text));
+            self.screen.show(&excerpt.unwrap_or_default());
+            if !report.calls.is_empty() {
+                self.screen
+                    .show(&format!("calls:\n{}", render::calls(&report.calls)));
+            }
+        }
+        if report.status != Status::Done || !report.calls.is_empty() {
+            let footer = self.screen.style.dim(&render::footer(report));
+            self.screen.remark(&format!("{footer}\n"));
+        }
+        Ok(())
+    }
+
     /// With `--json` the lines are in the report, and still shown as they happen.
     fn console(&self, level: ConsoleLevel, text: &str) {
         let shown = escape::block(text);
@@ -169,35 +210,6 @@ impl Job<'_> {
             ConsoleLevel::Error => format!("{}\n", self.screen.style.red(&shown)),
         });
     }
-}
-
-fn show(
-    report: &Report,
-    script: (&str, &str),
-    screen: &Screen,
-    is_json: bool,
-) -> Result<(), Problem> {
-    if is_json {
-        print_json(report)?;
-    } else if let Some(value) = &report.value {
-        print(&render::value(value, std::io::stdout().is_terminal()))?;
-    }
-    if report.console_dropped_bytes > 0 {
-        screen.remark(&format!(
-            "… {} bytes of console output were dropped\n",
-            report.console_dropped_bytes
-        ));
-    }
-    if let Some(problem) = render::ending(report, script) {
-        screen.problem(&problem);
-        if !report.calls.is_empty() {
-            screen.show(&format!("calls:\n{}", render::calls(&report.calls)));
-        }
-    }
-    if report.status != Status::Done || !report.calls.is_empty() {
-        screen.remark(&format!("{}\n", screen.style.dim(&render::footer(report))));
-    }
-    Ok(())
 }
 
 pub(super) fn build_problem(error: BuildError) -> Problem {

@@ -11,6 +11,7 @@ mod server;
 pub(crate) mod units;
 mod words;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use airlock_core::limits::Limits;
@@ -64,7 +65,7 @@ pub struct Config {
 impl Config {
     pub fn load(flags: Flags, environment: &Environment) -> Result<Self, Problem> {
         let mut gathered = Gathered::default();
-        if let Some(path) = environment.config_file().filter(|path| path.exists()) {
+        if let Some(path) = environment.config_file().filter(|path| is_there(path)) {
             gathered.take_file(read_file(&path)?);
         }
         if let Some(path) = &flags.config {
@@ -173,6 +174,13 @@ impl Gathered {
             })?;
         let (servers, secrets) = resolve(self.servers, environment)?;
         let passed_on = |name: &str| Some((name.to_owned(), environment.text(name)?.to_owned()));
+        let mut warnings = self.warnings;
+        if secrets
+            .iter()
+            .any(|secret| secret.len() < Secrets::BYTES_MIN)
+        {
+            warnings.push(short_secret());
+        }
         let base_env = ["PATH", "HOME"].into_iter().filter_map(passed_on).collect();
         Ok(Config {
             servers,
@@ -180,9 +188,9 @@ impl Gathered {
             limits,
             state_dir,
             fsync,
-            secrets,
+            secrets: Secrets::new(secrets),
             base_env,
-            warnings: self.warnings,
+            warnings,
         })
     }
 }
@@ -190,7 +198,7 @@ impl Gathered {
 fn resolve(
     declared: Vec<Declared>,
     environment: &Environment,
-) -> Result<(Vec<Server>, Secrets), Problem> {
+) -> Result<(Vec<Server>, Vec<String>), Problem> {
     let mut origins = std::collections::BTreeMap::new();
     for server in &declared {
         if let Some(earlier) = origins.insert(server.name.as_str(), server.origin.as_str()) {
@@ -206,7 +214,17 @@ fn resolve(
         servers.push(server);
         secrets.extend(hidden);
     }
-    Ok((servers, Secrets::new(secrets)))
+    Ok((servers, secrets))
+}
+
+/// It is passed on all the same; somebody should know that it may be seen.
+fn short_secret() -> Problem {
+    let why = format!("it has less than {} bytes", Secrets::BYTES_MIN);
+    invalid(
+        "a credential is too short to be struck out of texts",
+        why,
+        "use a longer one",
+    )
 }
 
 fn rule(level: Level, at: Located) -> Result<Rule, Problem> {
@@ -243,6 +261,12 @@ fn fsync(at: &Located) -> Result<Fsync, Problem> {
             ))
         }
     }
+}
+
+/// A file that cannot be looked at is there: its rules must not be passed over.
+fn is_there(path: &Path) -> bool {
+    !std::fs::symlink_metadata(path)
+        .is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
 }
 
 fn read_file(path: &Path) -> Result<FileConfig, Problem> {

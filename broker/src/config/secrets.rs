@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-/// A shorter value would only make texts unreadable.
-const SECRET_BYTES_MIN: usize = 4;
 const STRUCK: &str = "***";
 
 /// All known secrets, as they look in plain text and inside JSON text. Cheap to clone.
@@ -20,6 +18,9 @@ impl std::fmt::Debug for Secrets {
 }
 
 impl Secrets {
+    /// A shorter value would only make texts unreadable, and stays in them.
+    pub const BYTES_MIN: usize = 4;
+
     pub fn new<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> Self {
         let mut patterns = Vec::new();
         for value in values {
@@ -35,7 +36,7 @@ impl Secrets {
                 patterns.extend([plain.to_owned(), escaped.to_owned()]);
             }
         }
-        patterns.retain(|pattern| pattern.len() >= SECRET_BYTES_MIN);
+        patterns.retain(|pattern| pattern.len() >= Self::BYTES_MIN);
         // The longest first, so that one secret inside another leaves nothing of it behind.
         patterns.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         patterns.dedup();

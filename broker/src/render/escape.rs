@@ -16,6 +16,25 @@ pub fn block(text: &str) -> Cow<'_, str> {
     escape(text, |c| matches!(c, '\n' | '\t'))
 }
 
+/// For JSON text: the same characters in JSON's own spelling, so that it still reads as the same value.
+#[must_use]
+pub fn json(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_unsafe(c) && c != '\n' {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// Text of one line, at most `chars_max` characters, and a mark where it was cut.
 #[must_use]
 pub fn brief(text: &str, chars_max: usize) -> String {
@@ -72,6 +91,15 @@ mod tests {
     #[test]
     fn a_block_keeps_its_lines_and_tabs_and_nothing_else() {
         assert_eq!(block("a\n\tb\r\u{7}"), "a\n\tb\\r\\u{7}");
+    }
+
+    #[test]
+    fn json_stays_the_same_value() {
+        let text = "{\"a\":\"x\u{202e}y\u{e0041}\"}\n";
+        let shown = json(text);
+        assert_eq!(shown, "{\"a\":\"x\\u202ey\\udb40\\udc41\"}\n");
+        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(value(&shown), value(text));
     }
 
     #[test]

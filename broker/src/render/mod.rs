@@ -8,7 +8,7 @@ mod report;
 use airlock_core::problem::Problem;
 
 pub use history::{history, verification};
-pub use report::{calls, ending, footer, value};
+pub use report::{calls, ending, excerpt, footer, value};
 
 /// How text may look.
 #[derive(Debug, Clone, Copy, Default)]

@@ -3,14 +3,17 @@
 
 use airlock_core::code::Code;
 use airlock_core::problem::Problem;
-use airlock_core::report::{Report, ReportedCall, ReportedError, ReportedOutcome, Status};
+use airlock_core::report::{
+    Report, ReportedCall, ReportedDecision, ReportedError, ReportedOutcome, Status,
+};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::escape;
 
-/// Calls that are shown; the journal has them all.
-const CALLS_SHOWN: usize = 40;
+/// Lines about calls that are shown; the journal has them all.
+const CALL_LINES_SHOWN: usize = 40;
+const EXCERPT_CHARS_SHOWN: usize = 120;
 const TOOL_CHARS_SHOWN: usize = 48;
 const REASONS_CHARS_SHOWN: usize = 120;
 const MESSAGE_CHARS_SHOWN: usize = 600;
@@ -33,63 +36,97 @@ pub fn value(value: &RawValue, for_terminal: bool) -> String {
     format!("{text}\n")
 }
 
-/// What ended a run that is not done. `script` is its name and text.
+/// What ended a run that is not done.
 #[must_use]
-pub fn ending(report: &Report, script: (&str, &str)) -> Option<Problem> {
+pub fn ending(report: &Report, script_name: &str) -> Option<Problem> {
     let code = report.code.unwrap_or(Code::Internal);
     let error = report.error.as_ref();
     let (what, why) = match (report.status, error) {
         (Status::Done, _) => return None,
         (Status::Failed, Some(error)) => (
-            format!("the script failed{}", place(error, script)),
+            format!("the script failed{}", place(error, script_name)),
             thrown(error),
         ),
         (Status::Failed, None) => ("the script failed".to_owned(), String::new()),
         (Status::Cancelled, _) => ("the run was cancelled".to_owned(), message(error)),
         (Status::Stopped | Status::Paused, _) => ("the run was stopped".to_owned(), message(error)),
     };
-    Some(Problem::new(code.as_str(), what, why, next(code)))
+    Some(Problem::new(code.as_str(), what, why, advice(code, report)))
 }
 
-/// Which calls were made and what became of them, one line each.
+/// Which calls were made and what became of them, one line each; what repeats is one line.
 #[must_use]
 pub fn calls(calls: &[ReportedCall]) -> String {
-    let shown = || calls.iter().take(CALLS_SHOWN);
+    let groups: Vec<_> = calls.chunk_by(is_repetition).collect();
+    let shown = || groups.iter().take(CALL_LINES_SHOWN);
     let width = shown()
-        .map(|call| call.tool.chars().count())
-        .max()
-        .unwrap_or(0);
-    let width = width.min(TOOL_CHARS_SHOWN);
-    let mut text: String = shown().map(|call| row(call, width)).collect();
-    if calls.len() > CALLS_SHOWN {
-        text.push_str(&format!(
-            "       … and {} more\n",
-            calls.len() - CALLS_SHOWN
-        ));
+        .filter_map(|group| Some(group.first()?.tool.chars().count()))
+        .max();
+    let width = width.unwrap_or(0).min(TOOL_CHARS_SHOWN);
+    let mut text: String = shown().map(|group| row(group, width)).collect();
+    let told = shown().map(|group| group.len()).sum::<usize>();
+    if told < calls.len() {
+        text.push_str(&format!("       … and {} more\n", calls.len() - told));
     }
     text
 }
 
-fn row(call: &ReportedCall, width: usize) -> String {
+fn is_repetition(a: &ReportedCall, b: &ReportedCall) -> bool {
+    (&a.tool, a.outcome, a.code, &a.reasons) == (&b.tool, b.outcome, b.code, &b.reasons)
+}
+
+fn row(group: &[ReportedCall], width: usize) -> String {
+    let [call, rest @ ..] = group else {
+        return String::new();
+    };
     let (outcome, tool) = (
         outcome(call.outcome),
         escape::brief(&call.tool, TOOL_CHARS_SHOWN),
     );
     let code = call.code.filter(|code| code.as_str() != outcome);
     let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
-    let nothing_left = matches!(
-        call.outcome,
-        ReportedOutcome::Denied | ReportedOutcome::Refused | ReportedOutcome::NotSent
+    let ids = rest.last().map_or_else(
+        || call.id.to_string(),
+        |last| format!("{}…{}", call.id, last.id),
     );
-    let why = if nothing_left {
+    let what = if is_withheld(call) {
         format!(
             "  {}",
             escape::brief(&call.reasons.join("; "), REASONS_CHARS_SHOWN)
         )
-    } else {
+    } else if rest.is_empty() {
         format!(", {} ms", call.ms)
+    } else {
+        format!(
+            ", up to {} ms each",
+            group.iter().map(|call| call.ms).max().unwrap_or(0)
+        )
     };
-    format!("{:>5}  {tool:width$}  {outcome}{code}{why}\n", call.id)
+    format!("{ids:>9}  {tool:width$}  {outcome}{code}{what}\n")
+}
+
+/// Nothing of it left.
+fn is_withheld(call: &ReportedCall) -> bool {
+    matches!(
+        call.outcome,
+        ReportedOutcome::Denied | ReportedOutcome::Refused | ReportedOutcome::NotSent
+    )
+}
+
+/// The line of the script where it failed, and a mark under the place.
+#[must_use]
+pub fn excerpt(error: &ReportedError, script: &str) -> Option<String> {
+    let (number, column) = (error.line?, error.column?);
+    let line = script
+        .lines()
+        .nth(usize::try_from(number).ok()?.checked_sub(1)?)?;
+    let column = usize::try_from(column).ok()?.checked_sub(1)?;
+    if column > EXCERPT_CHARS_SHOWN {
+        return None;
+    }
+    let shown = escape::brief(&line.replace('\t', " "), EXCERPT_CHARS_SHOWN);
+    let before: String = line.encode_utf16().take(column).map(|_| ' ').collect();
+    Some(format!("{number:>6} | {shown}\n       | {before}^\n"))
 }
 
 /// One line: which run it was, how it ended, and what it took.
@@ -106,7 +143,7 @@ pub fn footer(report: &Report) -> String {
     )
 }
 
-fn place(error: &ReportedError, (name, _): (&str, &str)) -> String {
+fn place(error: &ReportedError, name: &str) -> String {
     match (error.line, error.column) {
         (Some(line), Some(column)) => format!(" at {name}:{line}:{column}"),
         (Some(line), None) => format!(" at {name}:{line}"),
@@ -136,6 +173,27 @@ fn outcome(outcome: ReportedOutcome) -> &'static str {
         ReportedOutcome::Refused => "refused",
         ReportedOutcome::Unknown => "unknown",
         ReportedOutcome::NotSent => "not-sent",
+    }
+}
+
+/// For a call that nobody spoke for, the rule that would have.
+fn advice(code: Code, report: &Report) -> String {
+    let unspoken =
+        |call: &&ReportedCall| call.code == Some(code) && call.decision != ReportedDecision::Allow;
+    let by_a_rule = |call: &ReportedCall| {
+        call.reasons
+            .iter()
+            .any(|it| it.starts_with("rule") && it.contains("deny"))
+    };
+    let call = report.calls.iter().rev().find(unspoken);
+    match (code, call) {
+        (Code::Denied | Code::Unanswered, Some(call)) if !by_a_rule(call) => {
+            format!(
+                "if the call is wanted, allow it with --allow '{}'",
+                call.tool
+            )
+        }
+        _ => next(code).to_owned(),
     }
 }
 
@@ -178,80 +236,4 @@ fn next(code: Code) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use airlock_core::report::{ReportedDecision, Usage};
-
-    fn raw(text: &str) -> Box<RawValue> {
-        RawValue::from_string(text.to_owned()).unwrap()
-    }
-
-    #[test]
-    fn a_string_is_printed_raw_and_everything_else_as_json() {
-        assert_eq!(value(&raw(r#""a\nb""#), false), "a\nb\n");
-        assert_eq!(
-            value(&raw(r#"{"b":1,"a":[]}"#), false),
-            "{\n  \"b\": 1,\n  \"a\": []\n}\n"
-        );
-        assert_eq!(value(&raw("null"), false), "null\n");
-        assert_eq!(value(&raw(r#""\u001b[31m""#), true), "\\u{1b}[31m\n");
-    }
-
-    #[test]
-    fn an_uncaught_error_is_named_with_its_place_and_what_to_do() {
-        let error = ReportedError {
-            name: "ToolError".into(),
-            message: "no such ticket".into(),
-            code: Code::ToolFailed,
-            line: Some(3),
-            column: Some(7),
-            stack: String::new(),
-        };
-        let report = Report {
-            run: "r".into(),
-            status: Status::Failed,
-            code: Some(Code::ToolFailed),
-            value: None,
-            error: Some(error),
-            console: Vec::new(),
-            console_dropped_bytes: 0,
-            calls: Vec::new(),
-            usage: Usage::default(),
-        };
-        let problem = ending(&report, ("a.js", "")).unwrap();
-        assert_eq!(problem.what, "the script failed at a.js:3:7");
-        assert_eq!(problem.why, "ToolError: no such ticket");
-        assert_eq!(problem.code, "tool-failed");
-        assert!(
-            ending(
-                &Report {
-                    status: Status::Done,
-                    ..report
-                },
-                ("a.js", "")
-            )
-            .is_none()
-        );
-    }
-
-    #[test]
-    fn calls_are_listed_with_what_became_of_them() {
-        let call = |id, outcome, code| ReportedCall {
-            id,
-            tool: "fs.delete".into(),
-            decision: ReportedDecision::Deny,
-            reasons: vec!["rule --deny 'fs.*'".into()],
-            outcome,
-            code,
-            ms: 4,
-        };
-        let shown = calls(&[
-            call(1, ReportedOutcome::Returned, None),
-            call(2, ReportedOutcome::Denied, Some(Code::Denied)),
-        ]);
-        assert_eq!(
-            shown,
-            "    1  fs.delete  returned, 4 ms\n    2  fs.delete  denied  rule --deny 'fs.*'\n"
-        );
-    }
-}
+mod tests;

@@ -3,8 +3,8 @@
 
 use std::sync::LazyLock;
 
-use airlock::core::effect::{GuestStop, GuestUsage};
 use airlock::sandbox::{Guest, GuestBounds, Sandbox, StopHandle};
+use airlock_core::effect::{GuestStop, GuestUsage};
 use sandbox_protocol::{
     CallOutcome, Failure, GuestLimits, OpenCall, Outcome, Resume, ScriptError, ServerStubs, Start,
     StepState, ToolStub,

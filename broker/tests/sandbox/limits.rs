@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use airlock::core::effect::GuestStop;
-use airlock::core::limits::Limit;
 use airlock::sandbox::{GuestBounds, StopHandle};
+use airlock_core::effect::GuestStop;
+use airlock_core::limits::Limit;
 use sandbox_protocol::StepState;
 
 use crate::harness::{BOUNDS, End, NOW_MS, SANDBOX, Told, drive, echo, run, start};
@@ -93,7 +93,7 @@ fn recursion_ends_with_the_stack_limit() {
         "const p = new Proxy({}, { get(t, k, r) { return r[k] } }); p.x",
         "function f() { [1].map(f) } f()",
         "async function f() { await f() } await f()",
-        "const o = { toString() { return `${o}` } }; `${o}`",
+        "const o = { get x() { return `${this.x}` } }; o.x",
         "function f() { return JSON.stringify({ toJSON: f }) } f()",
         "class A { constructor() { new A() } } new A()",
         "function f() { [3, 1, 2].sort(f) } f()",

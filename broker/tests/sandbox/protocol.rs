@@ -18,7 +18,7 @@ fn an_image_with_another_digest_is_refused() {
 
 #[test]
 fn bytes_that_are_no_image_are_refused() {
-    let digest = airlock::core::id::Digest::of(b"not an image").to_string();
+    let digest = airlock_core::id::Digest::of(b"not an image").to_string();
     let digest: &'static str = Box::leak(digest["sha256:".len()..].to_owned().into_boxed_str());
     let other = GuestImage {
         name: "other",

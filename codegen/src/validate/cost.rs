@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::guard::Weight;
+use super::guard::{self, Weight};
 use crate::schema::{self, Applies};
 
 /// Applications of a schema to a node; some tens of nanoseconds each.
@@ -30,6 +30,33 @@ pub(super) fn nodes(value: &Value) -> u64 {
     count
 }
 
+/// Bytes of the longest way from the top of `value` to a part of it.
+pub(super) fn path_bytes(value: &Value) -> u64 {
+    let mut longest = 0;
+    let mut open = vec![(value, 0)];
+    while let Some((value, bytes)) = open.pop() {
+        longest = longest.max(bytes);
+        match value {
+            Value::Array(items) => open.extend(items.iter().map(|item| (item, bytes + 8))),
+            Value::Object(members) => open.extend(
+                members
+                    .iter()
+                    .map(|(key, member)| (member, bytes + 1 + key.len() as u64)),
+            ),
+            _ => {}
+        }
+    }
+    longest
+}
+
+/// What describing all that is wrong with a value can take at most.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Faults {
+    pub all: u64,
+    /// All that are behind a single fault: those of the alternatives of one union.
+    pub in_one: u64,
+}
+
 /// A schema reduced to which schema applies to which part of a value.
 #[derive(Debug)]
 pub(super) struct Plan {
@@ -39,10 +66,19 @@ pub(super) struct Plan {
 
 #[derive(Debug, Default)]
 struct Rule {
+    /// What one application costs by itself.
+    weight: u64,
+    /// Each application looks at every key of an object.
+    is_about_keys: bool,
+    /// What is wrong in its alternatives is one fault.
+    is_union: bool,
     here: Vec<usize>,
+    /// Of each key, as a text.
+    names: Vec<usize>,
     members: HashMap<String, usize>,
     other_members: Vec<usize>,
-    placed_items: Vec<usize>,
+    /// By place. Which of the two keywords counts depends on the draft; both are counted.
+    placed_items: [Vec<usize>; 2],
     every_item: Vec<usize>,
 }
 
@@ -67,15 +103,39 @@ impl Plan {
         let worst = self.weight.unfolded.saturating_mul(nodes);
         let steps_max = STEPS_MAX.max(nodes.saturating_mul(STEPS_PER_NODE_MAX));
         let is_small = !self.weight.recursive && worst <= steps_max;
-        is_small
-            || Rehearsal {
-                rules: &self.rules,
-                steps_left: steps_max,
-            }
-            .apply(0, value, 0)
-            .is_some()
+        is_small || self.rehearse(value, steps_max).is_some()
+    }
+
+    /// Of a value that is affordable and does not fit.
+    pub(super) fn faults(&self, value: &Value, nodes: u64) -> Faults {
+        let steps_max = STEPS_MAX.max(nodes.saturating_mul(STEPS_PER_NODE_MAX));
+        let endless = Faults {
+            all: u64::MAX,
+            in_one: u64::MAX,
+        };
+        self.rehearse(value, steps_max).unwrap_or(endless)
+    }
+
+    fn rehearse(&self, value: &Value, steps_max: u64) -> Option<Faults> {
+        let mut rehearsal = Rehearsal {
+            rules: &self.rules,
+            steps_left: steps_max,
+            in_one: 0,
+        };
+        rehearsal.apply(0, value, 0)?;
+        Some(Faults {
+            all: steps_max - rehearsal.steps_left,
+            in_one: rehearsal.in_one,
+        })
     }
 }
+
+const ABOUT_KEYS: [&str; 4] = [
+    "additionalProperties",
+    "unevaluatedProperties",
+    "patternProperties",
+    "propertyNames",
+];
 
 struct Planner<'a> {
     root: &'a Value,
@@ -115,19 +175,28 @@ impl<'a> Planner<'a> {
             .into_iter()
             .flat_map(Map::values);
         let named = object("properties").into_iter().flatten();
+        let mut placed = |keyword: &str| {
+            list(keyword)
+                .into_iter()
+                .flatten()
+                .map(|it| self.index(it))
+                .collect()
+        };
         Rule {
+            placed_items: [placed("prefixItems"), placed("items")],
+            weight: guard::own_weight(fields),
+            is_about_keys: ABOUT_KEYS.iter().any(|it| fields.contains_key(*it)),
+            is_union: fields.contains_key("anyOf") || fields.contains_key("oneOf"),
+            names: one(&"propertyNames")
+                .into_iter()
+                .map(|it| self.index(it))
+                .collect(),
             here: here.into_iter().map(|it| self.index(it)).collect(),
             members: named
                 .map(|(key, it)| (key.clone(), self.index(it)))
                 .collect(),
             other_members: by_pattern
                 .chain(others.iter().filter_map(one))
-                .map(|it| self.index(it))
-                .collect(),
-            placed_items: list("prefixItems")
-                .or(list("items"))
-                .into_iter()
-                .flatten()
                 .map(|it| self.index(it))
                 .collect(),
             every_item: every
@@ -139,43 +208,116 @@ impl<'a> Planner<'a> {
     }
 }
 
+/// Stands for every key: what a text says does not matter here.
+static A_NAME: Value = Value::String(String::new());
+
 /// Goes where a validator would go, without ever stopping early, and counts.
 struct Rehearsal<'a> {
     rules: &'a [Rule],
     steps_left: u64,
+    /// The most steps within one application of a union.
+    in_one: u64,
 }
 
 impl Rehearsal<'_> {
     /// `None` once the bounds are exceeded.
     fn apply(&mut self, index: usize, value: &Value, nesting: usize) -> Option<()> {
-        self.steps_left = self.steps_left.checked_sub(1)?;
         let rules = self.rules;
         let rule = rules.get(index).filter(|_| nesting <= NESTING_MAX)?;
+        let before = self.steps_left;
+        self.pay(rule.weight.max(1))?;
         for inner in &rule.here {
             self.apply(*inner, value, nesting + 1)?;
         }
         match value {
-            Value::Object(members) => {
-                for (key, member) in members {
-                    for inner in rule.members.get(key).into_iter().chain(&rule.other_members) {
-                        self.apply(*inner, member, nesting + 1)?;
-                    }
-                }
-            }
-            Value::Array(items) => {
-                for (at, item) in items.iter().enumerate() {
-                    for inner in rule
-                        .placed_items
-                        .get(at)
-                        .into_iter()
-                        .chain(&rule.every_item)
-                    {
-                        self.apply(*inner, item, nesting + 1)?;
-                    }
-                }
-            }
+            Value::Object(members) => self.apply_to_members(rule, members, nesting)?,
+            Value::Array(items) => self.apply_to_items(rule, items, nesting)?,
             _ => {}
         }
+        if rule.is_union {
+            self.in_one = self.in_one.max(before - self.steps_left);
+        }
         Some(())
+    }
+
+    fn pay(&mut self, steps: u64) -> Option<()> {
+        self.steps_left = self.steps_left.checked_sub(steps)?;
+        Some(())
+    }
+
+    fn apply_to_members(
+        &mut self,
+        rule: &Rule,
+        members: &Map<String, Value>,
+        nesting: usize,
+    ) -> Option<()> {
+        for (key, index) in &rule.members {
+            if let Some(member) = members.get(key) {
+                self.apply(*index, member, nesting + 1)?;
+            }
+        }
+        if !rule.is_about_keys {
+            return Some(());
+        }
+        self.pay(members.len() as u64)?;
+        for member in members.values() {
+            for inner in &rule.names {
+                self.apply(*inner, &A_NAME, nesting + 1)?;
+            }
+            for inner in &rule.other_members {
+                self.apply(*inner, member, nesting + 1)?;
+            }
+        }
+        Some(())
+    }
+
+    fn apply_to_items(&mut self, rule: &Rule, items: &[Value], nesting: usize) -> Option<()> {
+        for placed in &rule.placed_items {
+            for (index, item) in placed.iter().zip(items) {
+                self.apply(*index, item, nesting + 1)?;
+            }
+        }
+        for index in &rule.every_item {
+            for item in items {
+                self.apply(*index, item, nesting + 1)?;
+            }
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A keyword that applies a schema and is not rehearsed costs whatever a server wants.
+    #[test]
+    fn the_rehearsal_goes_wherever_a_schema_can_be_applied() {
+        for keyword in schema::keywords() {
+            for schema in [
+                json!({keyword: {"title": "it"}}),
+                json!({keyword: [{"title": "it"}]}),
+                json!({keyword: {"k": {"title": "it"}}}),
+            ] {
+                let fields = schema.as_object().unwrap();
+                let inner = schema::inner(fields).into_iter();
+                let inner = inner.filter(|(applies, it)| {
+                    // No validator applies `contentSchema`: it speaks of a decoded text.
+                    *applies != Applies::Never && it.is_object() && keyword != "contentSchema"
+                });
+                for (_, it) in inner {
+                    let mut planner = Planner {
+                        root: &schema,
+                        indexes: HashMap::new(),
+                        found: Vec::new(),
+                    };
+                    planner.rule(Some(fields));
+                    let is_planned = planner.indexes.contains_key(&std::ptr::from_ref(it));
+                    assert!(is_planned, "{schema}");
+                }
+            }
+        }
     }
 }

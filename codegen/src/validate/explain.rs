@@ -1,6 +1,8 @@
 //! From what the validator reports to what somebody needs to read: the path as a
 //! script writes it, what was expected, what came, and the likeliest correction.
 
+use std::collections::HashSet;
+
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{JsonType, ValidationError};
 use serde_json::{Map, Value};
@@ -12,6 +14,10 @@ use crate::{names, text};
 
 const SHOWN_CHARS_MAX: usize = 60;
 const LISTED_MAX: usize = 12;
+/// Names that a misspelt one is compared with.
+pub(super) const CANDIDATES_MAX: usize = 200;
+/// The longest path is cut in its middle.
+const PATH_CHARS_MAX: usize = 400;
 
 pub(super) struct Explain<'a> {
     pub schema: &'a Value,
@@ -103,6 +109,7 @@ impl Explain<'_> {
         match error.kind() {
             Kind::Enum { options } => {
                 let texts = options.as_array()?.iter().filter_map(Value::as_str);
+                let texts = texts.take(CANDIDATES_MAX);
                 let meant = closest(value.as_str()?, texts)?;
                 Some(format!("Did you mean {}?", text::literal(meant)))
             }
@@ -138,10 +145,12 @@ impl Explain<'_> {
             .and_then(|owner| owner.get("properties")?.get(key));
         let expected = declared.map_or_else(|| "a value".to_owned(), summary);
         let path = member_path(&self.path(error), key);
+        let known: HashSet<&str> = declared_keys(self.keyword_owner(error))
+            .into_iter()
+            .collect();
         let given = error.instance().as_object().into_iter().flat_map(Map::keys);
-        let known =
-            |given: &&String| declared_keys(self.keyword_owner(error)).contains(&given.as_str());
-        let misspelt = closest(key, given.filter(|it| !known(it)).map(String::as_str));
+        let unknown = given.map(String::as_str).filter(|it| !known.contains(it));
+        let misspelt = closest(key, unknown.take(CANDIDATES_MAX));
         let suggestion = misspelt.map(|it| format!("Is {} meant to be it?", quoted(it)));
         Finding::error(path, expected, "nothing".to_owned()).suggesting(suggestion)
     }
@@ -153,6 +162,7 @@ impl Explain<'_> {
             .iter()
             .copied()
             .filter(|it| !given.is_some_and(|given| given.contains_key(*it)))
+            .take(CANDIDATES_MAX)
             .collect();
         let base = self.path(error);
         let one = |key: &String| {
@@ -179,32 +189,73 @@ impl Explain<'_> {
     }
 
     pub(super) fn path(&self, error: &ValidationError<'_>) -> String {
-        let mut path = self.root_name.to_owned();
+        let keys: Vec<String> = error
+            .instance_path()
+            .as_str()
+            .split('/')
+            .skip(1)
+            .map(unescaped)
+            .collect();
+        let mut way = Vec::with_capacity(keys.len());
         let mut value = Some(self.value);
-        for token in error.instance_path().as_str().split('/').skip(1) {
-            let key = unescaped(token);
-            path = match value {
-                Some(Value::Array(_)) => format!("{path}[{key}]"),
-                _ => member_path(&path, &key),
+        for key in &keys {
+            let place = match value {
+                Some(Value::Array(_)) => key.parse::<usize>().ok(),
+                _ => None,
             };
+            way.push(place.map_or(Segment::Key(key), Segment::Place));
             value = value.and_then(|it| match it {
-                Value::Array(items) => items.get(key.parse::<usize>().ok()?),
-                other => other.get(&key),
+                Value::Array(items) => items.get(place?),
+                other => other.get(key),
             });
         }
-        path
+        written(self.root_name, &way)
     }
 }
 
-pub(super) fn member_path(base: &str, key: &str) -> String {
-    if names::is_identifier(key) {
-        format!("{base}.{key}")
-    } else {
-        format!(
-            "{base}[{}]",
-            text::literal(&text::clip(key, SHOWN_CHARS_MAX))
-        )
+/// One step on the way to a part of a value.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Segment<'a> {
+    Key(&'a str),
+    Place(usize),
+}
+
+/// A path as a script writes it.
+pub(super) fn written(root: &str, way: &[Segment<'_>]) -> String {
+    let mut path = root.to_owned();
+    for segment in way {
+        match segment {
+            Segment::Key(key) => push_key(&mut path, key),
+            Segment::Place(at) => path.push_str(&format!("[{at}]")),
+        }
     }
+    cut_in_the_middle(path)
+}
+
+pub(super) fn member_path(base: &str, key: &str) -> String {
+    let mut path = base.to_owned();
+    push_key(&mut path, key);
+    path
+}
+
+fn push_key(path: &mut String, key: &str) {
+    let short = text::clip(key, SHOWN_CHARS_MAX);
+    if !names::is_identifier(key) {
+        path.push_str(&format!("[{}]", text::literal(&short)));
+    } else {
+        path.push('.');
+        path.push_str(&short);
+    }
+}
+
+fn cut_in_the_middle(path: String) -> String {
+    let chars = path.chars().count();
+    if chars <= PATH_CHARS_MAX {
+        return path;
+    }
+    let start: String = path.chars().take(PATH_CHARS_MAX / 4).collect();
+    let end: String = path.chars().skip(chars - PATH_CHARS_MAX * 3 / 4).collect();
+    format!("{start}…{end}")
 }
 
 /// `a`, `a or b`, `a, b or c`; long lists end in a count.
@@ -297,7 +348,9 @@ fn type_word(name: &str) -> String {
 
 fn converted(value: &Value, wanted: JsonType) -> Option<String> {
     let meant = match (value, wanted) {
-        (Value::String(text), JsonType::Number | JsonType::Integer) => {
+        (Value::String(text), JsonType::Number | JsonType::Integer)
+            if text.len() <= SHOWN_CHARS_MAX =>
+        {
             let number = text
                 .trim()
                 .parse::<f64>()
@@ -306,7 +359,7 @@ fn converted(value: &Value, wanted: JsonType) -> Option<String> {
             let whole = number.fract() == 0.0 || wanted == JsonType::Number;
             whole.then(|| text.trim().to_owned())?
         }
-        (Value::String(text), JsonType::Boolean) => {
+        (Value::String(text), JsonType::Boolean) if text.len() <= SHOWN_CHARS_MAX => {
             let word = text.to_lowercase();
             matches!(word.as_str(), "true" | "false").then_some(word)?
         }

@@ -43,6 +43,17 @@ impl Finding {
         }
     }
 
+    pub(super) fn too_large_to_explain(root: &str) -> Self {
+        Self {
+            suggestion: Some("Try a smaller value first.".to_owned()),
+            ..Self::error(
+                root.to_owned(),
+                "a value that fits the tool's schema".to_owned(),
+                "one that does not, and is too large to say where".to_owned(),
+            )
+        }
+    }
+
     #[must_use]
     pub(super) fn suggesting(mut self, suggestion: Option<String>) -> Self {
         self.suggestion = suggestion;

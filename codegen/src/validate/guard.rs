@@ -12,8 +12,8 @@ const PATTERNS_MAX: usize = 1_000;
 const PATTERN_BYTES_MAX: usize = 2_000;
 /// Schemas on one way from the root, references followed.
 const PATH_MAX: usize = 200;
-/// Schemas that apply, references followed, each as often as it is reached. Of a recursive
-/// schema the cost is worked out for each value instead.
+/// Schemas that apply, references followed, each as often as it is reached. Of a part that
+/// contains itself the cost is worked out for each value instead.
 const UNFOLDED_MAX: u64 = 100_000;
 /// What one pattern counts for among those.
 const PATTERN_WEIGHT: u64 = 20;
@@ -70,9 +70,6 @@ pub(super) fn examine(root: &Value) -> Result<Weight, BadSchema> {
     for node in reached {
         survey.follow_in_place(node, 0)?;
     }
-    if found.unfolded > UNFOLDED_MAX && !survey.recursive {
-        return Err(BadSchema::TooBroad);
-    }
     Ok(Weight {
         unfolded: found.unfolded,
         recursive: survey.recursive,
@@ -84,6 +81,8 @@ struct Measure {
     unfolded: u64,
     /// Longest way down from here.
     height: usize,
+    /// A schema that contains itself can be reached from here.
+    recursive: bool,
 }
 
 /// One walk over the schema as a graph. A schema's address is its identity.
@@ -108,22 +107,27 @@ impl<'a> Survey<'a> {
         let leaf = Measure {
             unfolded: 1,
             height: 1,
+            recursive: false,
         };
         let Value::Object(fields) = node else {
             return Ok(leaf);
         };
         if !self.open.insert(identity) {
             self.recursive = true;
-            return Ok(leaf);
+            return Ok(Measure {
+                recursive: true,
+                ..leaf
+            });
         }
         if depth > PATH_MAX {
             return Err(BadSchema::TooLarge);
         }
         self.reached.push(node);
         let mut total = Measure {
-            unfolded: 1 + self.patterns_of(fields)?,
-            height: 1,
+            unfolded: own_weight(fields),
+            ..leaf
         };
+        self.count_patterns(fields)?;
         if depth > 0 {
             refuse_inner_id(fields)?;
         }
@@ -132,7 +136,11 @@ impl<'a> Survey<'a> {
             total.height = total.height.max(inner.height + 1);
             if applies != Applies::Never {
                 total.unfolded = total.unfolded.saturating_add(inner.unfolded);
+                total.recursive |= inner.recursive;
             }
+        }
+        if total.unfolded > UNFOLDED_MAX && !total.recursive {
+            return Err(BadSchema::TooBroad);
         }
         if total.height > PATH_MAX {
             return Err(BadSchema::TooLarge);
@@ -186,20 +194,42 @@ impl<'a> Survey<'a> {
         })
     }
 
-    fn patterns_of(&mut self, fields: &Map<String, Value>) -> Result<u64, BadSchema> {
-        let named = fields.get("patternProperties").and_then(Value::as_object);
-        let keys = named.into_iter().flat_map(Map::keys).map(String::as_str);
-        let own = fields.get("pattern").and_then(Value::as_str);
-        let mut weight = 0;
-        for pattern in keys.chain(own) {
+    fn count_patterns(&mut self, fields: &Map<String, Value>) -> Result<(), BadSchema> {
+        for pattern in patterns(fields) {
             self.patterns += 1;
-            weight += PATTERN_WEIGHT;
             if self.patterns > PATTERNS_MAX || pattern.len() > PATTERN_BYTES_MAX {
                 return Err(BadSchema::TooManyPatterns);
             }
         }
-        Ok(weight)
+        Ok(())
     }
+}
+
+fn patterns(fields: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    let named = fields.get("patternProperties").and_then(Value::as_object);
+    let keys = named.into_iter().flat_map(Map::keys).map(String::as_str);
+    keys.chain(fields.get("pattern").and_then(Value::as_str))
+}
+
+/// What applying one schema costs, without the schemas inside it.
+pub(super) fn own_weight(fields: &Map<String, Value>) -> u64 {
+    /// Values that are compared in the time of one step.
+    const COMPARED: u64 = 32;
+    /// Keys that are looked up in the time of one step.
+    const LOOKED_UP: u64 = 4;
+    let compared = ["enum", "const"].iter().filter_map(|it| fields.get(*it));
+    let required = fields.get("required").and_then(Value::as_array);
+    let lists = ["dependentRequired", "dependencies"].iter();
+    let dependent = lists
+        .filter_map(|it| fields.get(*it)?.as_object())
+        .flat_map(Map::values)
+        .filter_map(Value::as_array);
+    let names: usize = required.into_iter().chain(dependent).map(Vec::len).sum();
+    let looked_up = fields.get("properties").and_then(Value::as_object);
+    let names = names + looked_up.map_or(0, Map::len);
+    1 + PATTERN_WEIGHT * patterns(fields).count() as u64
+        + compared.map(super::cost::nodes).sum::<u64>() / COMPARED
+        + names as u64 / LOOKED_UP
 }
 
 /// An `$id` below the root changes where references start; an old-style anchor does not.

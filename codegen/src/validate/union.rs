@@ -5,12 +5,17 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
-use super::explain::{Explain, list_of, member_path, quoted, shown};
+use super::explain::{CANDIDATES_MAX, Explain, list_of, member_path, quoted, shown};
 use super::finding::Finding;
 use crate::closest::closest;
 use crate::text;
 
 type Fault = ValidationError<'static>;
+
+/// Faults of one alternative that are looked at: the rest repeats what these say.
+const FAULTS_MAX: usize = 200;
+/// Of those, the ones that may be what tells the alternatives apart.
+const TAGS_MAX: usize = 10;
 
 pub(super) fn explain(
     explain: &Explain<'_>,
@@ -51,7 +56,8 @@ impl Union<'_> {
     }
 
     fn explained(&self, faults: &[Fault]) -> Vec<Finding> {
-        faults.iter().flat_map(|it| self.explain.one(it)).collect()
+        let first = faults.iter().take(super::ERRORS_MAX);
+        first.flat_map(|it| self.explain.one(it)).collect()
     }
 
     /// No alternative takes a value of this type at all.
@@ -111,7 +117,10 @@ impl Union<'_> {
     /// Alternatives that are told apart by one value, which is none of those that they ask for.
     fn same_tag(&self, branches: &[&[Fault]]) -> Option<Finding> {
         let first = branches.first()?;
-        let paths = first.iter().filter_map(|fault| self.tag_path(fault));
+        let faults = first.iter().take(FAULTS_MAX);
+        let paths = faults
+            .filter_map(|fault| self.tag_path(fault))
+            .take(TAGS_MAX);
         paths
             .into_iter()
             .find_map(|path| self.at_tag(&path, branches))
@@ -125,6 +134,7 @@ impl Union<'_> {
         for faults in branches {
             let fault = faults
                 .iter()
+                .take(FAULTS_MAX)
                 .find(|it| self.tag_path(it).as_deref() == Some(path))?;
             for option in self.tag_options(fault) {
                 texts.extend(option.as_str().map(str::to_owned));
@@ -140,7 +150,7 @@ impl Union<'_> {
         }
         let meant = closest(
             given.as_deref().unwrap_or_default(),
-            texts.iter().map(String::as_str),
+            texts.iter().map(String::as_str).take(CANDIDATES_MAX),
         );
         let suggestion = meant.map(|it| format!("Did you mean {}?", text::literal(it)));
         (!expected.is_empty())
@@ -188,6 +198,7 @@ impl Union<'_> {
         let distance = |faults: &[Fault]| {
             let tags = faults
                 .iter()
+                .take(FAULTS_MAX)
                 .filter(|it| self.tag_path(it).is_some())
                 .count();
             (tags, faults.len())

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::explain::{did_you_mean, list_of, member_path, quoted};
+use super::explain::{CANDIDATES_MAX, Segment, did_you_mean, list_of, quoted, written};
 use super::finding::{Finding, Severity};
 use crate::closest::closest;
 use crate::schema::{self, Applies};
@@ -15,83 +15,102 @@ use crate::schema::{self, Applies};
 const STEPS_MAX: usize = 200_000;
 const WARNINGS_MAX: usize = 10;
 
-pub(super) fn warn(root: &Value, root_name: &str, value: &Value) -> Vec<Finding> {
+pub(super) fn warn<'a>(root: &'a Value, root_name: &'a str, value: &'a Value) -> Vec<Finding> {
     let mut search = Search {
         root,
+        root_name,
+        way: Vec::new(),
         steps_left: STEPS_MAX,
         found: Vec::new(),
     };
-    search.look(&[root], value, root_name);
+    search.look(&[root], value);
     search.found
 }
 
 struct Search<'a> {
     root: &'a Value,
+    root_name: &'a str,
+    /// From the top to where the search is; written out for a finding only.
+    way: Vec<Segment<'a>>,
     steps_left: usize,
     found: Vec<Finding>,
 }
 
 impl<'a> Search<'a> {
-    fn look(&mut self, schemas: &[&'a Value], value: &Value, path: &str) {
-        if schemas.is_empty() || self.found.len() >= WARNINGS_MAX || self.steps_left == 0 {
+    fn look(&mut self, schemas: &[&'a Value], value: &'a Value) {
+        if schemas.is_empty() || self.is_over() {
             return;
         }
         match value {
             Value::Object(members) => {
                 let applied = self.all_in_place(schemas);
-                self.look_at_members(&applied, members, path);
+                self.look_at_members(&applied, members);
             }
             Value::Array(items) => {
                 let applied = self.all_in_place(schemas);
                 for (at, item) in items.iter().enumerate() {
-                    self.look(&items_schemas(&applied, at), item, &format!("{path}[{at}]"));
+                    if self.is_over() {
+                        return;
+                    }
+                    self.steps_left = self.steps_left.saturating_sub(applied.len());
+                    self.way.push(Segment::Place(at));
+                    self.look(&items_schemas(&applied, at), item);
+                    self.way.pop();
                 }
             }
             _ => {}
         }
     }
 
+    fn is_over(&self) -> bool {
+        self.found.len() >= WARNINGS_MAX || self.steps_left == 0
+    }
+
     fn look_at_members(
         &mut self,
         applied: &[&'a Map<String, Value>],
-        members: &Map<String, Value>,
-        path: &str,
+        members: &'a Map<String, Value>,
     ) {
         let known = known_keys(applied);
-        self.steps_left = self.steps_left.saturating_sub(members.len() + known.len());
+        self.steps_left = self.steps_left.saturating_sub(known.len());
         let says_what_else = !known.is_empty() && !applied.iter().any(|fields| is_open(fields));
+        let names: HashSet<&str> = known.iter().copied().collect();
         for (key, member) in members {
-            if says_what_else && !known.contains(&key.as_str()) && self.found.len() < WARNINGS_MAX {
+            if self.is_over() {
+                return;
+            }
+            self.steps_left = self.steps_left.saturating_sub(applied.len());
+            self.way.push(Segment::Key(key));
+            if says_what_else && !names.contains(key.as_str()) {
                 let unnamed = known
                     .iter()
                     .copied()
-                    .filter(|it| !members.contains_key(*it));
+                    .filter(|it| !members.contains_key(*it))
+                    .take(CANDIDATES_MAX);
                 let suggestion = closest(key, unnamed).map(did_you_mean);
                 self.found.push(Finding {
                     severity: Severity::Warning,
-                    path: member_path(path, key),
+                    path: written(self.root_name, &self.way),
                     expected: list_of(known.iter().map(|it| quoted(it))),
                     got: "an unknown property".to_owned(),
                     suggestion,
                 });
             }
-            self.look(
-                &member_schemas(applied, key),
-                member,
-                &member_path(path, key),
-            );
+            self.look(&member_schemas(applied, key), member);
+            self.way.pop();
         }
     }
 
     /// These schemas and all that they apply to the same value, except what they negate.
     fn all_in_place(&mut self, schemas: &[&'a Value]) -> Vec<&'a Map<String, Value>> {
         let mut seen: Vec<&'a Map<String, Value>> = Vec::new();
+        let mut known: HashSet<*const Map<String, Value>> = HashSet::new();
         let mut open = schemas.to_vec();
         while let Some(node) = open.pop() {
             let Value::Object(fields) = node else {
                 continue;
             };
-            if seen.iter().any(|it| std::ptr::eq(*it, fields)) || self.steps_left == 0 {
+            if self.steps_left == 0 || !known.insert(std::ptr::from_ref(fields)) {
                 continue;
             }
             self.steps_left -= 1;

@@ -138,6 +138,28 @@ fn every_kind_of_entry_reads_back_as_it_was_written() {
 }
 
 #[test]
+fn no_key_in_the_arguments_makes_a_journal_unreadable() {
+    let hostile = [
+        r#"{"$serde_json::private::RawValue":"1"}"#,
+        r#"{"a":[{"$serde_json::private::RawValue":"{}"}]}"#,
+        r#"{"$serde_json::private::RawValue":2}"#,
+        r#"{"$serde_json::private::Number":"1"}"#,
+        r#"{"kind":"ended","prev":null,"v":2}"#,
+        r#"{"\u0000":"\u2028"}"#,
+    ];
+    for text in hostile {
+        let Body::Decided(mut body) = decided(1, Verdict::Deny) else {
+            panic!()
+        };
+        body.args_digest = args(text).digest();
+        body.args = Some(args(text));
+        let body = Body::Decided(body);
+        let verified = read(&journal(&[started(), body.clone()])).unwrap();
+        assert_eq!(verified.lines[1].body, body, "{text}");
+    }
+}
+
+#[test]
 fn a_line_is_one_canonical_object_with_version_number_and_digest_of_the_line_before() {
     let lines = String::from_utf8(journal(&[started(), settled_after_allow()])).unwrap();
     let (first, second) = lines.split_once('\n').unwrap();

@@ -3,7 +3,6 @@
 
 use std::fmt;
 
-use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
@@ -12,18 +11,25 @@ use super::BadJson;
 const TWICE: &str = "\u{0}twice\u{0}";
 
 pub(super) fn parse(text: &[u8]) -> Result<Value, BadJson> {
-    let mut deserializer = serde_json::Deserializer::from_slice(text);
-    deserializer.disable_recursion_limit();
-    let value = Strict.deserialize(&mut deserializer).map_err(bad)?;
-    deserializer.end().map_err(bad)?;
-    Ok(value)
+    read(text, Reader { refuse_twice: true })
 }
 
 /// Of a key that stands twice, the last one counts.
 pub(super) fn lenient(text: &[u8]) -> Result<Value, BadJson> {
+    read(text, LENIENT)
+}
+
+/// What a format of our own holds in a member, as it stands there. `Value`'s own reader
+/// takes an object for something else when its first key is one that serde_json keeps for
+/// itself, and that key can come from outside: so nothing here uses it.
+pub(super) fn embedded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+    LENIENT.deserialize(deserializer)
+}
+
+fn read(text: &[u8], reader: Reader) -> Result<Value, BadJson> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     deserializer.disable_recursion_limit();
-    let value = Value::deserialize(&mut deserializer).map_err(bad)?;
+    let value = reader.deserialize(&mut deserializer).map_err(bad)?;
     deserializer.end().map_err(bad)?;
     Ok(value)
 }
@@ -38,9 +44,16 @@ fn bad(error: serde_json::Error) -> BadJson {
     }
 }
 
-struct Strict;
+const LENIENT: Reader = Reader {
+    refuse_twice: false,
+};
 
-impl<'de> DeserializeSeed<'de> for Strict {
+#[derive(Clone, Copy)]
+struct Reader {
+    refuse_twice: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Reader {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -48,7 +61,7 @@ impl<'de> DeserializeSeed<'de> for Strict {
     }
 }
 
-impl<'de> Visitor<'de> for Strict {
+impl<'de> Visitor<'de> for Reader {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,7 +100,7 @@ impl<'de> Visitor<'de> for Strict {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(Strict)? {
+        while let Some(item) = seq.next_element_seed(self)? {
             items.push(item);
         }
         Ok(Value::Array(items))
@@ -96,10 +109,10 @@ impl<'de> Visitor<'de> for Strict {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut members = Map::new();
         while let Some(key) = map.next_key::<String>()? {
-            if members.contains_key(&key) {
+            if self.refuse_twice && members.contains_key(&key) {
                 return Err(A::Error::custom(format!("{TWICE}{key}{TWICE}")));
             }
-            members.insert(key, map.next_value_seed(Strict)?);
+            members.insert(key, map.next_value_seed(self)?);
         }
         Ok(Value::Object(members))
     }

@@ -61,6 +61,26 @@ fn a_single_text_is_itself_or_the_object_or_array_that_it_spells() {
 }
 
 #[test]
+fn the_output_schema_is_asked_about_the_very_value_that_the_script_gets() {
+    let output = Check::new(|value| match value.get("n") {
+        Some(_) => Vec::new(),
+        None => vec!["`n` is missing".into()],
+    });
+    let declared = Tool {
+        output: Some(output),
+        ..tool("fs.read")
+    };
+    let disguised = r#"{"$serde_json::private::RawValue":"{\"n\":1}"}"#;
+    let says = "`n` is missing";
+    let (code, failed) = (Code::ResultInvalid, ReportedOutcome::Failed);
+    let reply = result(false, "[]", Some(disguised));
+    check_failure(reply, &declared, code, failed, says);
+    let text = serde_json::json!([{"type": "text", "text": disguised}]).to_string();
+    let judged = judge(result(false, &text, None), &declared, &Limits::default());
+    assert_eq!(judged.code, Some(Code::ResultInvalid));
+}
+
+#[test]
 fn any_other_content_is_the_typed_array_as_it_came() {
     let plain = tool("fs.read");
     let image = r#"[{"type":"image","data":"AA==","mimeType":"image/png"}]"#;

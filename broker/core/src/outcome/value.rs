@@ -74,7 +74,7 @@ impl CallResult {
     fn spelled(&self, tool: &Tool, output: &Check, limits: &Limits) -> Option<Vec<u8>> {
         let text = self.only_text()?;
         json::measure(text.as_bytes(), bounds(limits)).ok()?;
-        let parsed: Option<Value> = serde_json::from_str(&text).ok();
+        let parsed = json::parse(text.as_bytes()).ok();
         let fits = |value: &Value| output.findings(value).is_empty();
         if parsed.as_ref().is_some_and(fits) {
             return Some(unwrapped(text.into_bytes(), tool));
@@ -103,7 +103,7 @@ impl CallResult {
     }
 
     fn blocks(&self) -> Vec<&RawValue> {
-        serde_json::from_slice(&self.content).unwrap_or_default()
+        json::typed(&self.content).unwrap_or_default()
     }
 
     /// A failure that carries everything that the server sent.
@@ -145,7 +145,7 @@ fn unwrapped(structured: Vec<u8>, tool: &Tool) -> Vec<u8> {
 fn text_value(text: String, limits: &Limits) -> Vec<u8> {
     let is_composite = text.trim_start().starts_with(['{', '[']);
     let is_within = || json::measure(text.as_bytes(), bounds(limits)).is_ok();
-    if is_composite && is_within() && serde_json::from_str::<&RawValue>(&text).is_ok() {
+    if is_composite && is_within() && json::typed::<&RawValue>(text.as_bytes()).is_some() {
         return text.into_bytes();
     }
     Value::String(text).to_string().into_bytes()
@@ -159,6 +159,6 @@ fn text_of(block: &RawValue) -> Option<String> {
         #[serde(default)]
         text: String,
     }
-    let block: Block = serde_json::from_str(block.get()).ok()?;
+    let block: Block = json::typed(block.get().as_bytes())?;
     (block.kind == "text").then_some(block.text)
 }

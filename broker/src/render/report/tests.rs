@@ -1,0 +1,104 @@
+//! What a person sees at the end of a run.
+
+use super::*;
+use airlock_core::report::Usage;
+
+fn raw(text: &str) -> Box<RawValue> {
+    RawValue::from_string(text.to_owned()).unwrap()
+}
+
+fn call(id: u32, outcome: ReportedOutcome, code: Option<Code>, reason: &str) -> ReportedCall {
+    ReportedCall {
+        id,
+        tool: "fs.delete".into(),
+        decision: ReportedDecision::Deny,
+        reasons: vec![reason.into()],
+        outcome,
+        code,
+        ms: 4,
+    }
+}
+
+fn failed(code: Code, calls: Vec<ReportedCall>) -> Report {
+    let error = ReportedError {
+        name: "ToolError".into(),
+        message: "no such ticket".into(),
+        code,
+        line: Some(3),
+        column: Some(7),
+        stack: String::new(),
+    };
+    Report {
+        run: "r".into(),
+        status: Status::Failed,
+        code: Some(code),
+        value: None,
+        error: Some(error),
+        console: Vec::new(),
+        console_dropped_bytes: 0,
+        calls,
+        usage: Usage::default(),
+    }
+}
+
+#[test]
+fn a_string_is_printed_raw_and_everything_else_as_json() {
+    assert_eq!(value(&raw(r#""a\nb""#), false), "a\nb\n");
+    assert_eq!(
+        value(&raw(r#"{"b":1,"a":[]}"#), false),
+        "{\n  \"b\": 1,\n  \"a\": []\n}\n"
+    );
+    assert_eq!(value(&raw("null"), false), "null\n");
+    assert_eq!(value(&raw(r#""\u001b[31m""#), true), "\\u{1b}[31m\n");
+}
+
+#[test]
+fn an_uncaught_error_is_named_with_its_place_and_what_to_do() {
+    let report = failed(Code::ToolFailed, Vec::new());
+    let problem = ending(&report, "a.js").unwrap();
+    assert_eq!(problem.what, "the script failed at a.js:3:7");
+    assert_eq!(problem.why, "ToolError: no such ticket");
+    assert_eq!(problem.code, "tool-failed");
+    let done = Report {
+        status: Status::Done,
+        ..report
+    };
+    assert!(ending(&done, "a.js").is_none());
+}
+
+#[test]
+fn a_denial_for_want_of_a_rule_prints_the_rule_that_would_have_done() {
+    let next = |reason| {
+        let denied = call(1, ReportedOutcome::Denied, Some(Code::Denied), reason);
+        ending(&failed(Code::Denied, vec![denied]), "a.js")
+            .unwrap()
+            .next
+    };
+    assert_eq!(
+        next("no rule matches, and the default is deny"),
+        "if the call is wanted, allow it with --allow 'fs.delete'"
+    );
+    assert!(next("rule --deny 'fs.*'").starts_with("change the rule"));
+}
+
+#[test]
+fn calls_are_listed_with_what_became_of_them_and_repetitions_are_one_line() {
+    let rule = "rule --deny 'fs.*'";
+    let denied = |id| call(id, ReportedOutcome::Denied, Some(Code::Denied), rule);
+    let returned = call(1, ReportedOutcome::Returned, None, rule);
+    assert_eq!(
+        calls(&[returned, denied(2), denied(3)]),
+        "        1  fs.delete  returned, 4 ms\n      2…3  fs.delete  denied  rule --deny 'fs.*'\n"
+    );
+}
+
+#[test]
+fn the_failing_line_is_shown_with_a_mark_under_the_place() {
+    let error = failed(Code::ToolFailed, Vec::new()).error.unwrap();
+    let shown = excerpt(&error, "one\ntwo\n\tawait\u{1b} x()\n");
+    assert_eq!(
+        shown.as_deref(),
+        Some("     3 |  await\\u{1b} x()\n       |       ^\n")
+    );
+    assert_eq!(excerpt(&error, "one line"), None);
+}
