@@ -7,11 +7,11 @@
 
 use std::cmp::Ordering;
 
+use boa_engine::native_function::NativeFunctionPointer;
 use boa_engine::object::builtins::JsArray;
 use boa_engine::object::{FunctionObjectBuilder, ObjectInitializer};
 use boa_engine::property::Attribute;
 use boa_engine::property::PropertyKey;
-use boa_engine::native_function::NativeFunctionPointer;
 use boa_engine::{
     Context, JsArgs, JsData, JsNativeError, JsObject, JsResult, JsValue, NativeFunction, js_string,
 };
