@@ -8,13 +8,11 @@
 mod chain;
 mod read;
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::call::{Args, Site};
 use crate::code::Code;
-use crate::id::{CallId, Digest, GrantId, RunId, ToolId};
+use crate::id::{CallId, Digest, GrantId, RunId, ServerName, ToolId};
 use crate::limits::Limits;
 use crate::report::{ReportedError, ReportedOutcome, Status, Usage};
 
@@ -58,10 +56,30 @@ pub struct RunStarted {
     pub limits: Limits,
     /// One line per rule, then the default.
     pub rules: Vec<String>,
-    /// The description's digest of every tool that the run may see.
-    pub tools: BTreeMap<String, Digest>,
+    /// In the order of the guest's table of stubs, which speaks of both by their places.
+    pub servers: Vec<StartedServer>,
+    /// Likewise, server by server.
+    pub tools: Vec<StartedTool>,
     pub guest_name: String,
     pub guest_digest: Digest,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartedServer {
+    pub name: ServerName,
+    pub global: String,
+}
+
+/// A tool as this run saw it, whatever its description or our naming says later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartedTool {
+    pub tool: ToolId,
+    pub member: String,
+    pub flat: String,
+    pub unwrap: bool,
+    /// As our configuration had it.
+    pub read_only: Option<bool>,
+    pub description: Digest,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,6 +131,8 @@ pub struct Decided {
     /// Of a denial.
     pub code: Option<Code>,
     pub reasons: Vec<String>,
+    /// Of a denial: the message that the script's promise rejected with.
+    pub told: Option<String>,
     pub grant: Option<GrantUse>,
 }
 
@@ -145,15 +165,20 @@ pub struct Settled {
     pub payload_digest: Digest,
     pub payload_bytes: u64,
     /// The text itself, exactly as the guest got it; absent when it is longer
-    /// than `journal_payload_bytes_max`.
+    /// than `journal_payload_bytes_max`, or when the guest got nothing.
     pub payload: Option<String>,
+    /// Whether an outcome was kept for the guest. Not so when the run ended before one came.
+    pub told: bool,
     pub ms: u64,
 }
 
 /// The guest went on, and this is everything that it was told. Jumps of the
-/// run's clock before the first call are not recorded: they follow from the script.
+/// run's clock before the first call are not recorded: a step without an entry
+/// is one, and went on at the very time that the guest waited for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resumed {
+    /// How often the guest has gone on with this, 1 for the first time, jumps included.
+    pub step: u64,
     /// The run's clock.
     pub now_ms: u64,
     /// In the order in which the promises settled.

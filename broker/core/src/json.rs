@@ -76,6 +76,11 @@ pub(crate) fn typed<'a, T: serde::Deserialize<'a>>(text: &'a [u8]) -> Option<T> 
     serde_json::from_slice(text).ok()
 }
 
+/// Whether a text within bounds is JSON, and so UTF-8.
+pub(crate) fn is_one_value(text: &[u8]) -> bool {
+    typed::<&serde_json::value::RawValue>(text).is_some()
+}
+
 fn scan(
     text: &[u8],
     bounds: Bounds,

@@ -115,7 +115,8 @@ impl Limits {
         }
     }
 
-    /// Every limit is a bound: none is zero, none is beyond what the broker can keep.
+    /// Every limit is a bound: none is beyond what the broker can keep, and none is zero
+    /// but those that then say "none at all": calls, input, console.
     pub fn validate(&self) -> Result<(), BadLimit> {
         const MIB: u64 = 1024 * 1024;
         const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -135,7 +136,7 @@ impl Limits {
                 1,
                 16 * MIB,
             ),
-            ("input_bytes_max", self.input_bytes_max.into(), 1, 256 * MIB),
+            ("input_bytes_max", self.input_bytes_max.into(), 0, 256 * MIB),
             ("args_bytes_max", self.args_bytes_max.into(), 2, 64 * MIB),
             (
                 "result_bytes_max",
@@ -147,7 +148,7 @@ impl Limits {
             (
                 "console_bytes_max",
                 self.console_bytes_max.into(),
-                1,
+                0,
                 64 * MIB,
             ),
             (
@@ -156,7 +157,7 @@ impl Limits {
                 1,
                 4096 * MIB,
             ),
-            ("calls_max", self.calls_max.into(), 1, 1_000_000),
+            ("calls_max", self.calls_max.into(), 0, 1_000_000),
             (
                 "calls_in_flight_max",
                 self.calls_in_flight_max.into(),
@@ -213,10 +214,10 @@ mod tests {
         check(limits, None);
         check(
             Limits {
-                calls_max: 0,
+                calls_in_flight_max: 0,
                 ..limits
             },
-            Some("calls_max"),
+            Some("calls_in_flight_max"),
         );
         check(
             Limits {

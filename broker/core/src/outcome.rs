@@ -41,6 +41,8 @@ pub enum LostCause {
     Disconnected,
     TooLarge,
     Unreadable,
+    /// Nobody waited any longer.
+    RunEnded,
     /// The server asked for input in the middle of the call; nobody answers it for the human.
     InputRequired,
 }
@@ -160,6 +162,7 @@ fn says(cause: LostCause) -> &'static str {
         LostCause::Disconnected => "the server went away before it answered",
         LostCause::TooLarge => "the answer is larger than the limit",
         LostCause::Unreadable => "the answer cannot be read",
+        LostCause::RunEnded => "the run ended before an answer came",
         LostCause::InputRequired => "the server asked for input, which nobody gives it",
     }
 }

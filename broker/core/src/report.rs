@@ -84,4 +84,8 @@ pub struct Usage {
     pub memory_bytes_peak: u64,
     pub calls: u32,
     pub output_bytes: u64,
+    /// Calls that the script made after one limit or another had ended the run, beyond
+    /// those that the report lists. None of them left.
+    #[serde(default)]
+    pub calls_not_recorded: u32,
 }

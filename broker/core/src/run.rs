@@ -80,6 +80,12 @@ pub struct Run {
     /// The host's time.
     latest_answer_ms: u64,
     wrote: bool,
+    /// A grant was given that may cover calls which are still asked about.
+    lift: bool,
+    /// Times that the guest went on.
+    steps: u64,
+    /// Calls beyond all limits, of which only their number is kept.
+    calls_not_recorded: u32,
     out: Batch,
     /// Set once, by whatever ends the run first.
     ending: Option<Ending>,
@@ -156,6 +162,9 @@ impl Run {
             return self.out.flush();
         }
         if self.ending.is_none() {
+            // A human's no to one call counts more than their yes to another: all of both
+            // have been heard by now.
+            self.lift_others();
             self.check_time();
             self.ask_open();
             self.send_queued();

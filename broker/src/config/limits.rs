@@ -44,6 +44,8 @@ pub enum BadLimit {
     TooLarge { name: &'static str, value: String },
     #[error("`{name}` is 0, and nothing could run")]
     Zero { name: &'static str },
+    #[error(transparent)]
+    OutOfBounds(#[from] airlock_core::limits::BadLimit),
 }
 
 macro_rules! setting {
@@ -226,7 +228,7 @@ pub(crate) fn set(limits: &mut Limits, name: &str, text: &str) -> Result<(), Bad
         return Err(BadLimit::Zero { name });
     }
     if (setting.write)(limits, value) {
-        Ok(())
+        Ok(limits.validate()?)
     } else {
         Err(BadLimit::TooLarge {
             name,

@@ -12,7 +12,7 @@ use crate::id::Digest;
 
 /// The members of an entry whose texts are somebody else's. All others are our
 /// own words, names and digests, without which a journal could not be read.
-const FREE_TEXTS: [&str; 9] = [
+const FREE_TEXTS: [&str; 10] = [
     "args",
     "error",
     "input",
@@ -21,6 +21,7 @@ const FREE_TEXTS: [&str; 9] = [
     "rules",
     "script",
     "script_name",
+    "told",
     "why",
 ];
 

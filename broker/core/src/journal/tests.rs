@@ -16,7 +16,18 @@ fn started() -> Body {
         seed: u64::MAX.to_string(),
         limits: Limits::default(),
         rules: vec!["--allow 'fs.*'".into()],
-        tools: BTreeMap::from([("fs.read".into(), Digest::of(b"d"))]),
+        servers: vec![StartedServer {
+            name: ServerName::parse("fs").unwrap(),
+            global: "fs".into(),
+        }],
+        tools: vec![StartedTool {
+            tool: ToolId::parse("fs.read").unwrap(),
+            member: "read".into(),
+            flat: String::new(),
+            unwrap: false,
+            read_only: Some(true),
+            description: Digest::of(b"d"),
+        }],
         guest_name: "boa".into(),
         guest_digest: Digest::of(b"g"),
     }))
@@ -34,6 +45,7 @@ fn decided(call: u32, decision: Verdict) -> Body {
         decision,
         code: (decision == Verdict::Deny).then_some(Code::Denied),
         reasons: vec!["rule --allow 'fs.*'".into()],
+        told: None,
         grant: Some(GrantUse {
             id: GrantId(1),
             number: 1,
@@ -51,6 +63,7 @@ fn settled(call: u32) -> Body {
         payload_digest: Digest::of(b"[1234567890]"),
         payload_bytes: 12,
         payload: Some("[1234567890]".into()),
+        told: true,
         ms: 5,
     }))
 }
@@ -114,6 +127,7 @@ fn journal(bodies: &[Body]) -> Vec<u8> {
 fn every_kind_of_entry_reads_back_as_it_was_written() {
     let [asked, answered] = asked();
     let resumed = Body::Resumed(Resumed {
+        step: 1,
         now_ms: 5,
         calls: vec![CallId(1)],
     });
@@ -182,11 +196,11 @@ fn version_one_of_the_format_stays_as_it_is() {
     let (first, second) = lines.split_once('\n').unwrap();
     let digest = Digest::of(b"[1234567890]");
     let expected = format!(
-        r#"{{"at_ms":1000,"call":1,"code":null,"kind":"settled","ms":5,"outcome":"returned","payload":"[1234567890]","payload_bytes":12,"payload_digest":"{digest}","prev":null,"seq":0,"v":1,"why":null}}"#
+        r#"{{"at_ms":1000,"call":1,"code":null,"kind":"settled","ms":5,"outcome":"returned","payload":"[1234567890]","payload_bytes":12,"payload_digest":"{digest}","prev":null,"seq":0,"told":true,"v":1,"why":null}}"#
     );
     assert_eq!(first, expected);
     let prev = Digest::of(first.as_bytes());
-    let usage = r#"{"calls":0,"guest_ms":0,"memory_bytes_peak":0,"output_bytes":0,"wall_ms":0}"#;
+    let usage = r#"{"calls":0,"calls_not_recorded":0,"guest_ms":0,"memory_bytes_peak":0,"output_bytes":0,"wall_ms":0}"#;
     let expected = format!(
         r#"{{"at_ms":1001,"code":null,"error":null,"kind":"ended","prev":"{prev}","seq":1,"status":"done","usage":{usage},"v":1,"value_digest":null}}"#
     );

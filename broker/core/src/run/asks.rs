@@ -64,9 +64,7 @@ impl Run {
         self.record_answer(call, word, uses_max, shown, since_ms);
         let decision = settle(pending, answer, &mut self.grants);
         self.apply(call, decision);
-        if matches!(answer, Answer::AllowTool { .. }) {
-            self.lift_others();
-        }
+        self.lift |= matches!(answer, Answer::AllowTool { .. });
     }
 
     fn record_answer(
@@ -91,7 +89,10 @@ impl Run {
     }
 
     /// A new grant may cover calls that are still asked about, in their order.
-    fn lift_others(&mut self) {
+    pub(super) fn lift_others(&mut self) {
+        if !std::mem::take(&mut self.lift) || self.ending.is_some() {
+            return;
+        }
         let asking: Vec<_> = self.asking_calls();
         for call in asking {
             let Stage::Asking {

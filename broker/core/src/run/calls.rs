@@ -90,6 +90,22 @@ impl Calls {
         self.records.get(at)
     }
 
+    pub(super) fn enter(&mut self, ticket: CallTicket, tool: &ToolId) -> CallId {
+        let id = CallId(self.count().saturating_add(1));
+        self.records.push(Record {
+            id,
+            ticket,
+            tool: tool.clone(),
+            decision: ReportedDecision::Deny,
+            reasons: Vec::new(),
+            outcome: None,
+            code: None,
+            ms: 0,
+            stage: Stage::Over,
+        });
+        id
+    }
+
     /// Takes a call out of its stage; the caller puts it into the next one.
     pub(super) fn take(&mut self, call: CallId) -> Stage {
         let Some(record) = self.record(call) else {
@@ -137,18 +153,7 @@ impl Run {
                 why: "a call's number was used before".into(),
             });
         }
-        let id = CallId(self.calls.count().saturating_add(1));
-        self.calls.records.push(Record {
-            id,
-            ticket: open.ticket,
-            tool: tool.id.clone(),
-            decision: ReportedDecision::Deny,
-            reasons: Vec::new(),
-            outcome: None,
-            code: None,
-            ms: 0,
-            stage: Stage::Over,
-        });
+        let id = self.calls.enter(open.ticket, &tool.id);
         if id.0 > self.spec.limits.calls_max {
             self.turn_away(id, &tool, &open, Code::LimitCalls, "too many calls".into());
             return self.end(Ending::Limit(Limit::Calls));
@@ -172,6 +177,24 @@ impl Run {
         }
     }
 
+    /// The script made a call in the step in which something else had ended the run.
+    pub(super) fn not_started(&mut self, open: &OpenCall) {
+        let catalog = &self.spec.standing.catalog;
+        let known = catalog.at(open.server, open.tool).map(Arc::clone);
+        let latest = self.calls.records.last().map(|record| record.ticket);
+        let room = self.calls.count() < self.spec.limits.calls_max;
+        let Some(tool) = known.filter(|_| room && latest.is_none_or(|it| it < open.ticket)) else {
+            self.calls_not_recorded = self.calls_not_recorded.saturating_add(1);
+            return;
+        };
+        let id = self.calls.enter(open.ticket, &tool.id);
+        let why = "the run had ended when the call was made".to_owned();
+        if let Some(record) = self.calls.record(id) {
+            record.reasons = vec![why.clone()];
+        }
+        self.unsent(undecided(id, &tool, open, Verdict::Unsent, why));
+    }
+
     fn bad_args(&mut self, id: CallId, tool: &Tool, open: &OpenCall, bad: &BadArgs) {
         if bad.is_limit() {
             self.turn_away(id, tool, open, Code::LimitPayload, bad.to_string());
@@ -185,19 +208,8 @@ impl Run {
     fn turn_away(&mut self, id: CallId, tool: &Tool, open: &OpenCall, code: Code, why: String) {
         let message = format!("the call to `{}` was not made: {why}", tool.id);
         let decided = Decided {
-            call: id,
-            tool: tool.id.clone(),
-            description: Some(tool.description_digest),
-            args: None,
-            args_digest: Digest::of(&open.args),
-            site: Site {
-                line: open.line,
-                column: open.column,
-            },
-            decision: Verdict::Deny,
             code: Some(code),
-            reasons: vec![why],
-            grant: None,
+            ..undecided(id, tool, open, Verdict::Deny, why)
         };
         self.deny(decided, message);
     }
@@ -247,6 +259,7 @@ impl Run {
                     decision: Verdict::Deny,
                     code: Some(code),
                     reasons,
+                    told: None,
                     grant: None,
                 };
                 self.deny(decided, message);
@@ -263,7 +276,8 @@ impl Run {
     }
 
     /// Nothing happened outside; the script's promise rejects.
-    fn deny(&mut self, decided: Decided, message: String) {
+    fn deny(&mut self, mut decided: Decided, message: String) {
+        decided.told = Some(message.clone());
         let code = decided.code.unwrap_or(Code::Denied);
         let failure = Failure {
             code: code.as_str().into(),
@@ -326,6 +340,26 @@ impl Run {
     }
 }
 
+/// The entry of a call whose arguments were never read.
+fn undecided(id: CallId, tool: &Tool, open: &OpenCall, decision: Verdict, why: String) -> Decided {
+    Decided {
+        call: id,
+        tool: tool.id.clone(),
+        description: Some(tool.description_digest),
+        args: None,
+        args_digest: Digest::of(&open.args),
+        site: Site {
+            line: open.line,
+            column: open.column,
+        },
+        decision,
+        code: None,
+        reasons: vec![why],
+        told: None,
+        grant: None,
+    }
+}
+
 /// The entry of a call that was allowed.
 pub(super) fn decided(call: &AuthorizedCall, decision: Verdict) -> Decided {
     Decided {
@@ -338,6 +372,7 @@ pub(super) fn decided(call: &AuthorizedCall, decision: Verdict) -> Decided {
         decision,
         code: None,
         reasons: call.reasons().to_vec(),
+        told: None,
         grant: call.used().map(|used| GrantUse {
             id: used.grant,
             number: used.number,

@@ -26,6 +26,10 @@ pub(super) enum Ending {
     Deadlock,
     Limit(Limit),
     TooManyDenials,
+    /// What the run was to be started with is not fit for one.
+    Unfit {
+        why: String,
+    },
     EngineFault {
         why: String,
     },
@@ -102,6 +106,7 @@ impl Run {
                     decision: Verdict::Unsent,
                     code: None,
                     reasons: question.reasons.clone(),
+                    told: None,
                     grant: None,
                 };
                 if open {
@@ -116,16 +121,16 @@ impl Run {
                 let why = "the run ended while the call was in flight".into();
                 let reply = Reply::Lost {
                     why,
-                    cause: LostCause::Disconnected,
+                    cause: LostCause::RunEnded,
                 };
                 let judged = judge(reply, &tool, &self.spec.limits);
-                self.settle(call, &judged, ms);
+                self.settle(call, &judged, ms, false);
             }
             Stage::Over => {}
         }
     }
 
-    fn unsent(&mut self, entry: Decided) {
+    pub(super) fn unsent(&mut self, entry: Decided) {
         if let Some(record) = self.calls.record(entry.call) {
             record.outcome = Some(ReportedOutcome::NotSent);
         }
@@ -187,6 +192,7 @@ impl Run {
             memory_bytes_peak: self.usage.memory_bytes_peak,
             calls: self.calls.count(),
             output_bytes: self.console.total_bytes().saturating_add(value_bytes),
+            calls_not_recorded: self.calls_not_recorded,
         }
     }
 
@@ -220,6 +226,11 @@ impl Run {
                 let message = format!("{DENIALS_MAX} calls were denied, refused or invalid");
                 (Status::Stopped, Code::LimitCalls, message)
             }
+            Ending::Unfit { why } => (
+                Status::Failed,
+                Code::Internal,
+                format!("the run cannot be started: {why}"),
+            ),
             Ending::EngineFault { why } => (
                 Status::Failed,
                 Code::EngineFault,

@@ -26,18 +26,22 @@ impl Run {
         };
         let ms = self.clock.host_ms().saturating_sub(since_ms);
         let judged = judge(reply, &tool, &self.spec.limits);
-        self.settle(call, &judged, ms);
+        self.settle(call, &judged, ms, true);
         self.tell(call, judged.outcome);
     }
 
     /// Records what became of a call that left.
-    pub(super) fn settle(&mut self, call: CallId, judged: &Judged, ms: u64) {
+    pub(super) fn settle(&mut self, call: CallId, judged: &Judged, ms: u64, told: bool) {
         if let Some(record) = self.calls.record(call) {
             record.outcome = Some(judged.reported);
             record.code = judged.code;
             record.ms = ms;
         }
-        let payload = payload(&judged.outcome);
+        let payload = if told {
+            payload(&judged.outcome)
+        } else {
+            "".into()
+        };
         let payload_bytes = payload.len();
         let short = payload_bytes <= self.spec.limits.journal_payload_bytes_max as usize;
         let settled = Settled {
@@ -47,7 +51,8 @@ impl Run {
             why: judged.why.clone(),
             payload_digest: Digest::of(payload.as_bytes()),
             payload_bytes: payload_bytes as u64,
-            payload: short.then(|| payload.into_owned()),
+            payload: (told && short).then(|| payload.into_owned()),
+            told,
             ms,
         };
         self.append(Body::Settled(Box::new(settled)), false);

@@ -2,10 +2,12 @@
 
 use sandbox_protocol::{GuestLimits, Start};
 
+use crate::catalog::{Server, Tool};
 use crate::effect::{Effect, GuestUsage};
 use crate::grant::Grants;
 use crate::id::Digest;
-use crate::journal::{Body, RunStarted};
+use crate::journal::{Body, RunStarted, StartedServer, StartedTool};
+use crate::json::{self, Bounds};
 use crate::limits::{Limit, Limits};
 
 use super::batch::Batch;
@@ -30,6 +32,9 @@ impl Run {
             denials: 0,
             latest_answer_ms: 0,
             wrote: false,
+            lift: false,
+            steps: 0,
+            calls_not_recorded: 0,
             out: Batch::default(),
             ending: None,
             life: Life::Running,
@@ -37,10 +42,10 @@ impl Run {
         };
         let header = header(&run.spec);
         run.append(Body::RunStarted(Box::new(header)), false);
-        match over_limit(&run.spec) {
-            Some(limit) => {
+        match unfit(&run.spec) {
+            Some(ending) => {
                 run.guest = Guest::Gone;
-                run.end(Ending::Limit(limit));
+                run.end(ending);
             }
             None => {
                 let start = start_message(&run.spec, now_ms);
@@ -52,15 +57,34 @@ impl Run {
     }
 }
 
-fn over_limit(spec: &RunSpec) -> Option<Limit> {
-    if spec.script.len() > spec.limits.script_bytes_max as usize {
-        return Some(Limit::Source);
+/// Why a run ends before its guest is started. Nothing else holds limits to their bounds,
+/// and within them everything after this may rely on them.
+fn unfit(spec: &RunSpec) -> Option<Ending> {
+    let limits = &spec.limits;
+    if let Err(bad) = limits.validate() {
+        let why = bad.to_string();
+        return Some(Ending::Unfit { why });
     }
-    (spec.input.len() > spec.limits.input_bytes_max as usize).then_some(Limit::Payload)
+    if spec.script.len() > limits.script_bytes_max as usize {
+        return Some(Ending::Limit(Limit::Source));
+    }
+    if spec.input.is_empty() {
+        return None;
+    }
+    let bounds = Bounds {
+        bytes_max: limits.input_bytes_max,
+        depth_max: limits.json_depth_max,
+        nodes_max: limits.json_nodes_max,
+    };
+    if json::measure(&spec.input, bounds).is_err() {
+        return Some(Ending::Limit(Limit::Payload));
+    }
+    let why = "the input is not JSON".into();
+    (!json::is_one_value(&spec.input)).then_some(Ending::Unfit { why })
 }
 
 fn header(spec: &RunSpec) -> RunStarted {
-    let tools = spec.standing.catalog.tools();
+    let catalog = &spec.standing.catalog;
     let short = spec.input.len() <= spec.limits.journal_payload_bytes_max as usize;
     // A script beyond its limit is named by its digest and never parsed: no need to keep it.
     let kept = spec.script.len() <= spec.limits.script_bytes_max as usize;
@@ -78,11 +102,28 @@ fn header(spec: &RunSpec) -> RunStarted {
         seed: spec.seed.to_string(),
         limits: spec.limits,
         rules: spec.standing.rules.to_lines(),
-        tools: tools
-            .map(|tool| (tool.id.to_string(), tool.description_digest))
-            .collect(),
+        servers: catalog.servers().iter().map(started_server).collect(),
+        tools: catalog.tools().map(|tool| started_tool(tool)).collect(),
         guest_name: spec.guest.name.clone(),
         guest_digest: spec.guest.digest,
+    }
+}
+
+fn started_server(server: &Server) -> StartedServer {
+    StartedServer {
+        name: server.name.clone(),
+        global: server.global.clone(),
+    }
+}
+
+fn started_tool(tool: &Tool) -> StartedTool {
+    StartedTool {
+        tool: tool.id.clone(),
+        member: tool.member.clone(),
+        flat: tool.flat.clone(),
+        unwrap: tool.unwrap,
+        read_only: tool.effects.read_only,
+        description: tool.description_digest,
     }
 }
 

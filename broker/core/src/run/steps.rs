@@ -24,9 +24,10 @@ impl Run {
         }
         for call in step.calls {
             if self.ending.is_some() {
-                break;
+                self.not_started(&call);
+            } else {
+                self.called(call);
             }
-            self.called(call);
         }
         match step.state {
             StepState::Waiting { wake_at_ms } => self.guest = Guest::Waiting { wake_at_ms },
@@ -99,8 +100,17 @@ impl Run {
     fn resume(&mut self, recorded: bool) {
         let (calls, outcomes) = std::mem::take(&mut self.outcomes).into_iter().unzip();
         let now_ms = self.clock.run_ms();
+        self.steps += 1;
         if recorded {
-            self.append(Body::Resumed(Resumed { now_ms, calls }), false);
+            let step = self.steps;
+            self.append(
+                Body::Resumed(Resumed {
+                    step,
+                    now_ms,
+                    calls,
+                }),
+                false,
+            );
         }
         self.out.resume(Resume { now_ms, outcomes });
         self.guest = Guest::Computing;

@@ -168,3 +168,19 @@ fn a_question_that_is_open_at_the_end_is_withdrawn_and_one_of_the_last_step_neve
     ];
     assert_eq!(ended, expected);
 }
+
+#[test]
+fn a_no_to_one_call_counts_more_than_a_grant_heard_with_it_in_either_order() {
+    let answers_in_both_orders = [
+        vec![answers(1, uses(20)), answers(2, Answer::Refuse)],
+        vec![answers(2, Answer::Refuse), answers(1, uses(20))],
+    ];
+    for events in answers_in_both_orders {
+        let mut world = World::start(&["ask *"], Limits::default());
+        world.hear(0, waits(&[(0, 1), (1, 1), (2, 1)]));
+        let heard = world.hear_all(1, events);
+        let left: Vec<_> = heard.iter().filter(|it| it.starts_with("call")).collect();
+        assert_eq!(left, ["call 1", "call 3"], "{heard:?}");
+        assert!(heard.contains(&"append denied 2".into()), "{heard:?}");
+    }
+}

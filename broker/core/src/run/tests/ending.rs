@@ -107,7 +107,7 @@ fn a_script_or_an_input_beyond_its_limit_never_reaches_the_guest() {
 }
 
 #[test]
-fn what_was_printed_before_a_trap_is_delivered_with_it() {
+fn what_was_printed_in_the_step_that_did_not_come_back_is_delivered() {
     let console = vec![ConsoleLine {
         level: ConsoleLevel::Warn,
         text: "almost".into(),
@@ -118,16 +118,80 @@ fn what_was_printed_before_a_trap_is_delivered_with_it() {
     };
     let limit = GuestStop::Limit {
         limit: Limit::Cpu,
-        console,
+        console: console.clone(),
     };
+    let interrupted = GuestStop::Interrupted { console };
     for (stop, end) in [
         (fault, "finish failed engine-fault"),
         (limit, "finish stopped limit-cpu"),
+        (interrupted, "finish cancelled cancelled"),
     ] {
         let world = check(stopped(stop), end);
         assert_eq!(world.report().console[0].text, "almost");
         assert_eq!(world.report().console[0].level, "warn");
     }
+}
+
+#[test]
+fn a_run_is_not_started_beyond_the_bounds_of_limits_or_with_an_input_that_is_no_json() {
+    let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
+    let bad_limits = Limits {
+        json_depth_max: 513,
+        ..Limits::default()
+    };
+    let stuck = Limits {
+        calls_in_flight_max: 0,
+        ..Limits::default()
+    };
+    for (limits, input, code, says) in [
+        (bad_limits, "", "internal", "`json_depth_max` is 513"),
+        (stuck, "", "internal", "`calls_in_flight_max` is 0"),
+        (Limits::default(), "{", "internal", "not JSON"),
+        (Limits::default(), &deep, "limit-payload", "256 levels"),
+    ] {
+        let mut spec = spec(&[], limits);
+        spec.input = input.into();
+        let (_, effects) = Run::start(spec, T0);
+        let words: Vec<_> = effects.iter().map(describe).collect();
+        assert_eq!(words[..2], ["append run-started", "append ended"]);
+        let Some(Effect::Finish(report)) = effects.last() else {
+            panic!("{words:?}")
+        };
+        let error = report.error.as_ref().unwrap();
+        assert_eq!(error.code.as_str(), code);
+        assert!(error.message.contains(says), "{}", error.message);
+    }
+}
+
+#[test]
+fn calls_made_in_the_step_that_ends_a_run_are_listed_as_not_sent() {
+    let limits = Limits {
+        calls_max: 3,
+        args_bytes_max: 10,
+        ..Limits::default()
+    };
+    let mut world = World::start(&["allow *"], limits);
+    let long = format!("{{\"a\":\"{}\"}}", "x".repeat(20));
+    let calls = vec![
+        open_call(0, 0, &long),
+        open_call(1, 0, "{}"),
+        open_call(2, 1, "{"),
+        open_call(3, 1, "{}"),
+        open_call(4, 9, "{}"),
+    ];
+    let heard = world.hear(0, step(calls, StepState::Waiting { wake_at_ms: None }));
+    let expected = [
+        "stop",
+        "append denied 1",
+        "append unsent 2",
+        "append unsent 3",
+        "append ended",
+        "finish stopped limit-payload",
+    ];
+    assert_eq!(heard, expected);
+    let outcomes = ["denied limit-payload", "not-sent -", "not-sent -"];
+    assert_eq!(world.outcomes(), outcomes);
+    assert_eq!(world.report().usage.calls_not_recorded, 2);
 }
 
 #[test]
