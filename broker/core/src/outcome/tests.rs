@@ -81,6 +81,36 @@ fn the_output_schema_is_asked_about_the_very_value_that_the_script_gets() {
 }
 
 #[test]
+fn what_is_no_json_or_no_wrapper_is_the_failure_of_one_call_and_not_of_the_run() {
+    let plain = tool("fs.read");
+    let wrapped = Tool {
+        unwrap: true,
+        ..tool("fs.read")
+    };
+    let bytes = |content: &[u8], structured: Option<&[u8]>| Reply::Result {
+        is_error: false,
+        content: content.to_vec(),
+        structured_content: structured.map(<[u8]>::to_vec),
+    };
+    let replies = [
+        (bytes(b"[1,", None), &plain, "not JSON"),
+        (bytes(b"[\"\xff\"]", None), &plain, "not JSON"),
+        (bytes(b"[]", Some(b"1 2")), &plain, "not JSON"),
+        (bytes(b"[]", Some(b"")), &plain, "not JSON"),
+        (
+            bytes(b"[]", Some(b"{\"result\":1,\"result\":2}")),
+            &wrapped,
+            "no single `result`",
+        ),
+        (bytes(b"[]", Some(b"{}")), &wrapped, "no single `result`"),
+    ];
+    for (reply, tool, says) in replies {
+        let failed = ReportedOutcome::Failed;
+        check_failure(reply, tool, Code::ResultInvalid, failed, says);
+    }
+}
+
+#[test]
 fn any_other_content_is_the_typed_array_as_it_came() {
     let plain = tool("fs.read");
     let image = r#"[{"type":"image","data":"AA==","mimeType":"image/png"}]"#;

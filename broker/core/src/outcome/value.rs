@@ -33,10 +33,18 @@ impl CallResult {
         content: Vec<u8>,
         structured: Option<Vec<u8>>,
     ) -> Result<Self, BadJson> {
-        json::measure(&content, bounds(limits))?;
-        structured
-            .iter()
-            .try_for_each(|text| json::measure(text, bounds(limits)))?;
+        let content = if content.is_empty() {
+            b"[]".to_vec()
+        } else {
+            content
+        };
+        for text in structured.iter().chain([&content]) {
+            json::measure(text, bounds(limits))?;
+            if !json::is_one_value(text) {
+                let why = "the server's bytes spell nothing".into();
+                return Err(BadJson::NotJson { why });
+            }
+        }
         Ok(Self {
             content,
             structured,
@@ -45,17 +53,17 @@ impl CallResult {
 
     pub(super) fn value(mut self, tool: &Tool, limits: &Limits) -> Result<Vec<u8>, Unusable> {
         match (self.structured.take(), &tool.output) {
-            (Some(structured), Some(output)) => match refused(output, &structured) {
-                Some(why) => Err((
-                    Self {
-                        structured: Some(structured),
-                        ..self
-                    },
-                    why,
-                )),
-                None => Ok(unwrapped(structured, tool)),
-            },
-            (Some(structured), None) => Ok(unwrapped(structured, tool)),
+            (Some(structured), output) => {
+                let refused = output.as_ref().and_then(|it| refused(it, &structured));
+                let value = match refused {
+                    Some(why) => Err(why),
+                    None => unwrapped(&structured, tool),
+                };
+                value.map_err(|why| {
+                    self.structured = Some(structured);
+                    (self, why)
+                })
+            }
             (None, None) => Ok(match self.only_text() {
                 Some(text) => text_value(text, limits),
                 None => self.content,
@@ -77,7 +85,7 @@ impl CallResult {
         let parsed = json::parse(text.as_bytes()).ok();
         let fits = |value: &Value| output.findings(value).is_empty();
         if parsed.as_ref().is_some_and(fits) {
-            return Some(unwrapped(text.into_bytes(), tool));
+            return unwrapped(text.as_bytes(), tool).ok();
         }
         let wrapped = |inner: Value| tool.unwrap && fits(&json!({ "result": inner }));
         if parsed.is_some_and(wrapped) {
@@ -133,13 +141,15 @@ fn refused(output: &Check, structured: &[u8]) -> Option<String> {
     (!findings.is_empty()).then(|| findings.join("; "))
 }
 
-fn unwrapped(structured: Vec<u8>, tool: &Tool) -> Vec<u8> {
-    let inner = if tool.unwrap {
-        unwrap::inner_text(&structured)
-    } else {
-        None
-    };
-    inner.map(<[u8]>::to_vec).unwrap_or(structured)
+/// A wrapper that cannot be taken off is not handed on: the script was promised what is in it.
+fn unwrapped(structured: &[u8], tool: &Tool) -> Result<Vec<u8>, String> {
+    if !tool.unwrap {
+        return Ok(structured.to_vec());
+    }
+    let inner = unwrap::inner_text(structured);
+    inner
+        .map(<[u8]>::to_vec)
+        .ok_or_else(|| "it has no single `result`, which its description promises".into())
 }
 
 fn text_value(text: String, limits: &Limits) -> Vec<u8> {
