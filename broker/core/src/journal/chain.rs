@@ -10,19 +10,35 @@ use serde_json::{Map, Value};
 use super::{Entry, VERSION};
 use crate::id::Digest;
 
-/// The members of an entry whose texts are somebody else's. All others are our
-/// own words, names and digests, without which a journal could not be read.
-const FREE_TEXTS: [&str; 10] = [
-    "args",
-    "error",
-    "input",
-    "payload",
-    "reasons",
-    "rules",
-    "script",
-    "script_name",
-    "told",
-    "why",
+/// The members of an entry that are written as they are: our own words, names and
+/// digests, without which a journal could not be read. All others are somebody else's
+/// texts, and so is every member that is added one day and not named here.
+const KEPT: [&str; 25] = [
+    "answer",
+    "args_digest",
+    "call",
+    "calls",
+    "code",
+    "decision",
+    "description",
+    "grant",
+    "guest_digest",
+    "guest_name",
+    "input_digest",
+    "kind",
+    "limits",
+    "outcome",
+    "payload_digest",
+    "run",
+    "script_digest",
+    "seed",
+    "servers",
+    "shown",
+    "status",
+    "tool",
+    "tools",
+    "usage",
+    "value_digest",
 ];
 
 /// Replaces known secrets in one text; none when there is nothing to replace.
@@ -59,11 +75,28 @@ impl Redact {
     fn members(&self, members: &mut Map<String, Value>) {
         members.values_mut().for_each(|value| self.value(value));
         if members.keys().any(|key| (self.0)(key).is_some()) {
-            let old = std::mem::take(members);
-            members.extend(
-                old.into_iter()
-                    .map(|(key, value)| ((self.0)(&key).unwrap_or(key), value)),
-            );
+            for (key, value) in std::mem::take(members) {
+                let mut key = (self.0)(&key).unwrap_or(key);
+                // Two keys can become one, and no member may be lost by that.
+                while members.contains_key(&key) {
+                    key.push('\'');
+                }
+                members.insert(key, value);
+            }
+        }
+    }
+
+    fn entry(&self, body: &mut Map<String, Value>) {
+        for (name, value) in body {
+            match value {
+                // The code of an error is a word of ours, and the rest of it is not.
+                Value::Object(error) if name == "error" => {
+                    let others = error.iter_mut().filter(|(name, _)| *name != "code");
+                    others.for_each(|(_, value)| self.value(value));
+                }
+                _ if KEPT.contains(&name.as_str()) => {}
+                _ => self.value(value),
+            }
         }
     }
 }
@@ -104,9 +137,7 @@ impl Chain {
             Ok(_) => return Err(Unsealable("not an object".into())),
             Err(error) => return Err(Unsealable(error.to_string())),
         };
-        let is_free = |key: &str| FREE_TEXTS.contains(&key);
-        let texts = body.iter_mut().filter(|(key, _)| is_free(key));
-        texts.for_each(|(_, value)| self.redact.value(value));
+        self.redact.entry(&mut body);
         body.insert("v".into(), VERSION.into());
         body.insert("seq".into(), self.seq.into());
         body.insert("at_ms".into(), entry.at_ms.into());
