@@ -4,7 +4,7 @@
 //! A grant lifts "ask" to "allow" and never lifts a denial. Grants live as long
 //! as the run does, and a use is consumed in the same act that allows a call.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroU32;
 
 use crate::id::{Digest, GrantId, ToolId};
@@ -26,10 +26,12 @@ pub struct Use {
     pub uses_max: NonZeroU32,
 }
 
-/// All grants of one run, and how often each tool was allowed in it.
+/// All grants of one run that have uses left, and how often each tool was allowed in it.
 #[derive(Debug, Default)]
 pub struct Grants {
-    given: Vec<Grant>,
+    given: u32,
+    /// In the order in which they were given.
+    open: HashMap<(ToolId, Digest), VecDeque<Grant>>,
     allowed: HashMap<ToolId, u32>,
 }
 
@@ -40,12 +42,10 @@ impl Grants {
         description_digest: Digest,
         uses_max: NonZeroU32,
     ) -> GrantId {
-        let id = GrantId(
-            u32::try_from(self.given.len())
-                .unwrap_or(u32::MAX)
-                .saturating_add(1),
-        );
-        self.given.push(Grant {
+        self.given = self.given.saturating_add(1);
+        let id = GrantId(self.given);
+        let key = (tool.clone(), description_digest);
+        self.open.entry(key).or_default().push_back(Grant {
             id,
             tool: tool.clone(),
             description_digest,
@@ -57,17 +57,33 @@ impl Grants {
 
     /// Takes one use of the first grant that covers this tool with this description.
     pub fn consume(&mut self, tool: &ToolId, description_digest: Digest) -> Option<Use> {
-        let grant = self.given.iter_mut().find(|grant| {
-            grant.tool == *tool
-                && grant.description_digest == description_digest
-                && grant.uses < grant.uses_max.get()
-        })?;
+        let key = (tool.clone(), description_digest);
+        let grants = self.open.get_mut(&key)?;
+        let grant = grants.front_mut()?;
         grant.uses += 1;
-        Some(Use {
+        let used = Use {
             grant: grant.id,
             number: grant.uses,
             uses_max: grant.uses_max,
-        })
+        };
+        if grant.uses == grant.uses_max.get() {
+            grants.pop_front();
+        }
+        if grants.is_empty() {
+            self.open.remove(&key);
+        }
+        Some(used)
+    }
+
+    #[must_use]
+    pub fn covers(&self, tool: &ToolId, description_digest: Digest) -> bool {
+        self.open.contains_key(&(tool.clone(), description_digest))
+    }
+
+    /// Whether no grant has uses left.
+    #[must_use]
+    pub fn is_used_up(&self) -> bool {
+        self.open.is_empty()
     }
 
     /// How many calls of this tool have been allowed in this run.
@@ -83,11 +99,6 @@ impl Grants {
                 self.allowed.insert(tool.clone(), 1);
             }
         }
-    }
-
-    #[must_use]
-    pub fn given(&self) -> &[Grant] {
-        &self.given
     }
 }
 

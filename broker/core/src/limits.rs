@@ -64,6 +64,9 @@ impl Default for Limits {
 /// A run with this many denied, refused or invalid calls is probing, and is stopped.
 pub const DENIALS_MAX: u32 = 100;
 
+/// Questions that are open at one time; further calls that need one wait for their turn.
+pub const ASKS_OPEN_MAX: usize = 64;
+
 /// Which limit ended a run. Its code is `limit-` and this word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -79,6 +79,8 @@ pub struct Run {
     denials: u32,
     /// The host's time.
     latest_answer_ms: u64,
+    /// A question has expired, and none was answered since.
+    nobody_is_there: bool,
     wrote: bool,
     /// A grant was given that may cover calls which are still asked about.
     lift: bool,

@@ -1,45 +1,61 @@
 //! Questions to a human: put while other calls go on, answered in any order,
 //! and withdrawn when they no longer matter.
 
-use crate::decide::{Answer, Decision, reconsider, settle};
+use crate::decide::{Answer, Decision, Pending, reconsider, settle};
 use crate::id::{CallId, Digest};
 use crate::journal::{AnswerWord, Answered, Asked, Body};
+use crate::limits::ASKS_OPEN_MAX;
 
 use super::Run;
 use super::calls::{Record, Stage};
 
 impl Run {
-    /// Puts the questions that are not out yet.
+    /// Puts the questions that are not out yet, as many as may be open at one time. Once
+    /// one has expired nobody is there: no more are put until somebody answers another.
     pub(super) fn ask_open(&mut self) {
-        if self.ending.is_some() || self.calls.asking == 0 {
-            return;
-        }
-        let mut questions = Vec::new();
-        for record in &mut self.calls.records {
-            if let Stage::Asking {
-                pending,
-                open: open @ false,
-                ..
-            } = &mut record.stage
-            {
-                *open = true;
-                questions.push(pending.question().clone());
+        while self.ending.is_none() && (self.nobody_is_there || self.may_ask()) {
+            let Some(call) = self.calls.to_ask.pop_front() else {
+                return;
+            };
+            if !self.calls.record(call).is_some_and(is_unasked) {
+                continue;
+            }
+            let Stage::Asking { pending, .. } = self.calls.take(call) else {
+                continue;
+            };
+            if self.nobody_is_there {
+                let decision = settle(pending, Answer::Unanswered, &mut self.grants);
+                self.apply(call, decision);
+            } else {
+                self.put_question(call, pending);
             }
         }
-        for question in questions {
-            let asked = Asked {
-                call: question.call,
-                tool: question.tool.clone(),
-                description: question.description_digest,
-                args: question.args.clone(),
-                args_digest: question.args.digest(),
-                site: question.site,
-                reasons: question.reasons.clone(),
-                shown: question.shown_digest(),
-            };
-            self.append(Body::Asked(Box::new(asked)), false);
-            self.out.ask(question);
-        }
+    }
+
+    fn may_ask(&self) -> bool {
+        self.calls.asks_open < ASKS_OPEN_MAX
+    }
+
+    fn put_question(&mut self, call: CallId, pending: Pending) {
+        let question = pending.question().clone();
+        let asked = Asked {
+            call: question.call,
+            tool: question.tool.clone(),
+            description: question.description_digest,
+            args: question.args.clone(),
+            args_digest: question.args.digest(),
+            site: question.site,
+            reasons: question.reasons.clone(),
+            shown: question.shown_digest(),
+        };
+        let stage = Stage::Asking {
+            pending,
+            since_ms: self.clock.host_ms(),
+            open: true,
+        };
+        self.calls.put(call, stage);
+        self.append(Body::Asked(Box::new(asked)), false);
+        self.out.ask(question);
     }
 
     /// An answer to a question that is not open (unknown, answered, late) is ignored.
@@ -53,7 +69,10 @@ impl Run {
         else {
             return;
         };
-        self.latest_answer_ms = self.clock.host_ms();
+        if answer != Answer::Unanswered {
+            self.latest_answer_ms = self.clock.host_ms();
+            self.nobody_is_there = false;
+        }
         let (word, uses_max) = match answer {
             Answer::AllowOnce => (AnswerWord::AllowOnce, None),
             Answer::AllowTool { uses_max } => (AnswerWord::AllowTool, Some(uses_max.get())),
@@ -90,11 +109,18 @@ impl Run {
 
     /// A new grant may cover calls that are still asked about, in their order.
     pub(super) fn lift_others(&mut self) {
-        if !std::mem::take(&mut self.lift) || self.ending.is_some() {
+        let lift = std::mem::take(&mut self.lift) && !self.grants.is_used_up();
+        if !lift || self.ending.is_some() {
             return;
         }
-        let asking: Vec<_> = self.asking_calls();
+        let asking: Vec<_> = self.calls.asking.iter().copied().collect();
         for call in asking {
+            if self.grants.is_used_up() {
+                return;
+            }
+            if !self.is_covered(call) {
+                continue;
+            }
             let Stage::Asking {
                 pending,
                 since_ms,
@@ -126,35 +152,26 @@ impl Run {
         }
     }
 
-    pub(super) fn asking_calls(&self) -> Vec<CallId> {
-        let asking = |record: &&Record| matches!(record.stage, Stage::Asking { .. });
-        self.calls
-            .records
-            .iter()
-            .filter(asking)
-            .map(|record| record.id)
-            .collect()
+    fn is_covered(&mut self, call: CallId) -> bool {
+        let Some(Stage::Asking { pending, .. }) = self.calls.record(call).map(|it| &it.stage)
+        else {
+            return false;
+        };
+        let question = pending.question();
+        let (tool, description) = (question.tool.clone(), question.description_digest);
+        self.grants.covers(&tool, description)
     }
 
     /// A question is open from when it was put, or from the latest answer to
-    /// any: whoever answers one after the other has the time for each.
+    /// any: whoever answers one after the other has the time for each. They are put
+    /// in the order of their calls, so the first one is the first to expire.
     pub(super) fn asks_expire_at_ms(&self) -> Option<u64> {
-        if self.calls.asking == 0 {
-            return None;
-        }
-        self.calls
-            .records
-            .iter()
-            .filter_map(|record| self.expires_at_ms(record))
-            .min()
-    }
-
-    fn expires_at_ms(&self, record: &Record) -> Option<u64> {
+        let first = *self.calls.asking.first()?;
         let Stage::Asking {
             since_ms,
             open: true,
             ..
-        } = &record.stage
+        } = &self.calls.get(first)?.stage
         else {
             return None;
         };
@@ -164,18 +181,14 @@ impl Run {
 
     pub(super) fn expire_asks(&mut self) {
         let now_ms = self.clock.host_ms();
-        if self.asks_expire_at_ms().is_none_or(|at_ms| at_ms > now_ms) {
-            return;
-        }
-        let expired = |record: &&Record| self.expires_at_ms(record).is_some_and(|at| at <= now_ms);
-        let calls: Vec<_> = self
-            .calls
-            .records
-            .iter()
-            .filter(expired)
-            .map(|r| r.id)
-            .collect();
-        for call in calls {
+        while self
+            .asks_expire_at_ms()
+            .is_some_and(|at_ms| at_ms <= now_ms)
+        {
+            let Some(call) = self.calls.asking.first().copied() else {
+                return;
+            };
+            self.nobody_is_there = true;
             self.out.withdraw_ask(call);
             self.answered(call, Answer::Unanswered);
         }
@@ -186,6 +199,10 @@ impl Run {
         self.out.withdraw_ask(call);
         self.record_answer(call, AnswerWord::Withdrawn, None, shown, since_ms);
     }
+}
+
+fn is_unasked(record: &mut Record) -> bool {
+    matches!(record.stage, Stage::Asking { open: false, .. })
 }
 
 fn is_open(record: &mut Record) -> bool {

@@ -1,7 +1,7 @@
 //! The calls of a run, from the guest's bytes to leaving: each is parsed and
 //! decided when the script makes it, and leaves when there is room for it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use sandbox_protocol::{CallOutcome, CallTicket, Failure, OpenCall, Outcome};
@@ -55,7 +55,11 @@ pub(super) enum Stage {
 pub(super) struct Calls {
     pub(super) records: Vec<Record>,
     pub(super) queue: VecDeque<CallId>,
-    pub(super) asking: u32,
+    /// Calls that wait for a human, whether their question is out or not.
+    pub(super) asking: BTreeSet<CallId>,
+    /// Those whose question is not out yet, and some that need none any more.
+    pub(super) to_ask: VecDeque<CallId>,
+    pub(super) asks_open: usize,
     pub(super) in_flight: u32,
 }
 
@@ -69,16 +73,20 @@ impl Calls {
     }
 
     pub(super) fn is_any_open(&self) -> bool {
-        self.in_flight > 0 || self.asking > 0 || !self.queue.is_empty()
+        self.in_flight > 0 || !self.asking.is_empty() || !self.queue.is_empty()
     }
 
     /// Nothing but a human's answer can bring this run forward.
     pub(super) fn is_only_asking(&self) -> bool {
-        self.asking > 0 && self.in_flight == 0 && self.queue.is_empty()
+        !self.asking.is_empty() && self.in_flight == 0 && self.queue.is_empty()
     }
 
     pub(super) fn record(&mut self, call: CallId) -> Option<&mut Record> {
         self.records.get_mut((call.0 as usize).checked_sub(1)?)
+    }
+
+    pub(super) fn get(&self, call: CallId) -> Option<&Record> {
+        self.records.get((call.0 as usize).checked_sub(1)?)
     }
 
     /// The record of the guest's own number for a call; tickets only ever grow.
@@ -113,7 +121,10 @@ impl Calls {
         };
         let stage = std::mem::replace(&mut record.stage, Stage::Over);
         match &stage {
-            Stage::Asking { .. } => self.asking -= 1,
+            Stage::Asking { open, .. } => {
+                self.asks_open -= usize::from(*open);
+                self.asking.remove(&call);
+            }
             Stage::InFlight { .. } => self.in_flight -= 1,
             Stage::Queued(_) | Stage::Over => {}
         }
@@ -122,7 +133,14 @@ impl Calls {
 
     pub(super) fn put(&mut self, call: CallId, stage: Stage) {
         match &stage {
-            Stage::Asking { .. } => self.asking += 1,
+            Stage::Asking { open, .. } => {
+                self.asking.insert(call);
+                if *open {
+                    self.asks_open += 1;
+                } else {
+                    self.to_ask.push_back(call);
+                }
+            }
             Stage::InFlight { .. } => self.in_flight += 1,
             Stage::Queued(_) => self.queue.push_back(call),
             Stage::Over => {}
@@ -231,6 +249,7 @@ impl Run {
                     record.decision = ReportedDecision::Ask;
                     record.reasons.clone_from(&pending.question().reasons);
                 }
+                // Its time begins when the question is put.
                 let since_ms = self.clock.host_ms();
                 self.calls.put(
                     id,

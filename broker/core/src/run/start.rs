@@ -31,6 +31,7 @@ impl Run {
             outcomes: Vec::new(),
             denials: 0,
             latest_answer_ms: 0,
+            nobody_is_there: false,
             wrote: false,
             lift: false,
             steps: 0,

@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use super::*;
+use crate::limits::{ASKS_OPEN_MAX, DENIALS_MAX};
 
 fn uses(uses_max: u32) -> Answer {
     Answer::AllowTool {
@@ -183,4 +184,73 @@ fn a_no_to_one_call_counts_more_than_a_grant_heard_with_it_in_either_order() {
         assert_eq!(left, ["call 1", "call 3"], "{heard:?}");
         assert!(heard.contains(&"append denied 2".into()), "{heard:?}");
     }
+}
+
+#[test]
+fn when_nobody_has_answered_nobody_is_asked_again_until_somebody_answers() {
+    let limits = Limits {
+        ask_wall_ms_max: 100,
+        ..Limits::default()
+    };
+    let mut world = World::start(&["ask *"], limits);
+    world.hear(0, waits(&[(0, 0)]));
+    world.hear(50, Event::Woke);
+    let heard = world.hear(100, Event::Woke);
+    assert_eq!(heard.last().unwrap(), "resume @100 0!unanswered");
+    for again in 1..DENIALS_MAX - 1 {
+        let heard = world.hear(101, waits(&[(again, 0)]));
+        assert!(heard.last().unwrap().ends_with("!unanswered"), "{heard:?}");
+        assert!(!heard.iter().any(|it| it.starts_with("ask")), "{heard:?}");
+    }
+    let ended = world.hear(102, waits(&[(DENIALS_MAX, 0)]));
+    assert_eq!(ended.last().unwrap(), "finish stopped limit-calls");
+}
+
+#[test]
+fn an_expired_question_gives_no_time_to_the_others_and_an_answer_does() {
+    let limits = Limits {
+        ask_wall_ms_max: 100,
+        ..Limits::default()
+    };
+    let mut world = World::start(&["ask fs.write", "allow fs.read"], limits);
+    world.hear(0, waits(&[(0, 1), (1, 0)]));
+    world.hear(60, replies(2, "1"));
+    world.hear(60, waits(&[(2, 1), (3, 1)]));
+    let heard = world.hear(100, Event::Woke);
+    assert_eq!(heard.first().unwrap(), "withdraw 1", "{heard:?}");
+    world.hear(101, waits(&[]));
+    // Put at 60: they have until 160, whatever expired meanwhile.
+    world.hear(159, answers(3, Answer::Refuse));
+    let heard = world.hear(160, waits(&[(4, 1)]));
+    assert!(heard.contains(&"ask 5".into()), "{heard:?}");
+}
+
+#[test]
+fn only_so_many_questions_are_open_at_one_time_and_the_rest_follow() {
+    let mut world = World::start(&["ask *"], Limits::default());
+    let calls: Vec<_> = (0..80).map(|ticket| (ticket, 1)).collect();
+    let asks = |heard: &[String]| heard.iter().filter(|it| it.starts_with("ask ")).count();
+    let heard = world.hear(0, waits(&calls));
+    assert_eq!(asks(&heard), ASKS_OPEN_MAX);
+    let heard = world.hear(1, answers(7, Answer::Refuse));
+    assert!(heard.contains(&"ask 65".into()), "{heard:?}");
+    assert_eq!(asks(&heard), 1);
+}
+
+#[test]
+fn a_great_many_calls_and_grants_cost_no_more_each() {
+    let limits = Limits {
+        calls_max: 20_000,
+        calls_in_flight_max: 1,
+        ..Limits::default()
+    };
+    let mut world = World::start(&["ask *"], limits);
+    let calls: Vec<_> = (0..20_000).map(|ticket| (ticket, 1)).collect();
+    world.hear(0, waits(&calls));
+    for call in 1..=10_000 {
+        world.hear(1, answers(call, uses(1)));
+    }
+    let why = String::new();
+    world.hear(2, Event::Cancelled { why });
+    assert_eq!(world.report().usage.calls, 20_000);
 }
