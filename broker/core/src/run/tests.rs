@@ -5,6 +5,7 @@ mod asks;
 mod calls;
 mod ending;
 mod property;
+mod replay;
 mod time;
 
 use std::sync::Arc;

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU32;
 
 use proptest::prelude::*;
+use sandbox_protocol::Resume;
 
 use super::*;
 use crate::journal::{Chain, Redact, read};
@@ -19,11 +20,10 @@ enum Move {
     },
     Reply {
         call: u32,
-        lost: bool,
+        how: u8,
     },
     Answer {
-        call: u32,
-        answer: u8,
+        answers: Vec<(u32, u8)>,
     },
     Wait {
         ms: u16,
@@ -31,6 +31,9 @@ enum Move {
     FailAppend,
     Cancel,
     Trap,
+    Limit,
+    /// The host's clock goes back.
+    Back,
 }
 
 fn moves() -> impl Strategy<Value = Vec<Move>> {
@@ -41,14 +44,32 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
     );
     let one = prop_oneof![
         8 => calls.prop_map(|(tools, end, wake_after_ms)| Move::Calls { tools, end, wake_after_ms }),
-        8 => (0_u32..20, any::<bool>()).prop_map(|(call, lost)| Move::Reply { call, lost }),
-        6 => (0_u32..20, 0_u8..5).prop_map(|(call, answer)| Move::Answer { call, answer }),
+        8 => (0_u32..20, 0_u8..5).prop_map(|(call, how)| Move::Reply { call, how }),
+        6 => prop::collection::vec((0_u32..20, 0_u8..5), 1..3).prop_map(|answers| Move::Answer { answers }),
         3 => (0_u16..200).prop_map(|ms| Move::Wait { ms }),
         1 => Just(Move::FailAppend),
         1 => Just(Move::Cancel),
         1 => Just(Move::Trap),
+        1 => Just(Move::Limit),
+        1 => Just(Move::Back),
     ];
     prop::collection::vec(one, 1..40)
+}
+
+fn replied(call: u32, reply: Reply) -> Event {
+    let call = CallId(call);
+    Event::Replied { call, reply }
+}
+
+fn answer_of(number: u8) -> Answer {
+    match number {
+        0 => Answer::Refuse,
+        1 => Answer::Unanswered,
+        2 => Answer::AllowOnce,
+        uses => Answer::AllowTool {
+            uses_max: NonZeroU32::new(u32::from(uses) - 2).unwrap(),
+        },
+    }
 }
 
 /// A shell that performs effects in order and notes what it saw.
@@ -63,9 +84,22 @@ struct Shell {
     allowed: HashSet<CallId>,
     sent: HashSet<CallId>,
     in_flight: HashSet<CallId>,
+    /// The transport says that they did not leave.
+    not_sent: HashSet<CallId>,
     grant_uses: HashMap<u32, (u32, u32)>,
     asked: HashSet<CallId>,
     finish: Option<Report>,
+    /// What the guest said and was told, for a replay.
+    pub(super) steps: Vec<GuestStep>,
+    pub(super) resumes: Vec<Resume>,
+    is_computing: bool,
+}
+
+/// One step that the run took notice of.
+#[derive(Debug, Clone)]
+pub(super) struct GuestStep {
+    pub(super) tickets: Vec<CallTicket>,
+    pub(super) wake_at_ms: Option<u64>,
 }
 
 const IN_FLIGHT_MAX: u32 = 3;
@@ -93,9 +127,13 @@ impl Shell {
             allowed: HashSet::new(),
             sent: HashSet::new(),
             in_flight: HashSet::new(),
+            not_sent: HashSet::new(),
             grant_uses: HashMap::new(),
             asked: HashSet::new(),
             finish: None,
+            steps: Vec::new(),
+            resumes: Vec::new(),
+            is_computing: true,
         };
         shell.perform(effects);
         shell
@@ -120,19 +158,23 @@ impl Shell {
                 };
                 vec![step(calls, state)]
             }
-            Move::Reply { call, lost: true } => vec![lost(call)],
-            Move::Reply { call, lost: false } => vec![replies(call, "1"), replies(call + 1, "2")],
-            Move::Answer { call, answer } => vec![answers(
-                call,
-                match answer {
-                    0 => Answer::Refuse,
-                    1 => Answer::Unanswered,
-                    2 => Answer::AllowOnce,
-                    uses => Answer::AllowTool {
-                        uses_max: NonZeroU32::new(u32::from(uses) - 2).unwrap(),
-                    },
-                },
-            )],
+            Move::Reply { call, how: 0 } => vec![lost(call)],
+            Move::Reply { call, how: 1 } => {
+                if self.in_flight.contains(&CallId(call)) {
+                    self.not_sent.insert(CallId(call));
+                }
+                let why = "unreachable".into();
+                vec![replied(call, Reply::NotSent { why })]
+            }
+            Move::Reply { call, how: 2 } => {
+                let message = "no".into();
+                vec![replied(call, Reply::Refused { code: 1, message })]
+            }
+            Move::Reply { call, .. } => vec![replies(call, "1"), replies(call + 1, "2")],
+            Move::Answer { answers: several } => {
+                let one = |(call, answer)| answers(call, answer_of(answer));
+                several.into_iter().map(one).collect()
+            }
             Move::Wait { ms } => {
                 self.now_ms += u64::from(ms);
                 vec![Event::Woke]
@@ -142,6 +184,17 @@ impl Shell {
                 Vec::new()
             }
             Move::Cancel => vec![Event::Cancelled { why: "test".into() }],
+            Move::Back => {
+                self.now_ms -= 10;
+                vec![Event::Woke]
+            }
+            Move::Limit => vec![Event::GuestStopped {
+                stop: crate::effect::GuestStop::Limit {
+                    limit: crate::limits::Limit::Cpu,
+                    console: Vec::new(),
+                },
+                usage: GuestUsage::default(),
+            }],
             Move::Trap => vec![Event::GuestStopped {
                 stop: crate::effect::GuestStop::EngineFault {
                     why: "trap".into(),
@@ -168,6 +221,18 @@ impl Shell {
         for event in &events {
             if let Event::Replied { call, .. } = event {
                 self.in_flight.remove(call);
+            }
+            if let Event::Stepped { step, .. } = event
+                && std::mem::take(&mut self.is_computing)
+            {
+                let wake_at_ms = match step.state {
+                    StepState::Waiting { wake_at_ms } => wake_at_ms,
+                    _ => None,
+                };
+                self.steps.push(GuestStep {
+                    tickets: step.calls.iter().map(|call| call.ticket).collect(),
+                    wake_at_ms,
+                });
             }
         }
         let effects = self.run.handle_all(self.now_ms, events);
@@ -198,6 +263,10 @@ impl Shell {
                 Effect::Ask(question) => {
                     assert!(self.asked.insert(question.call), "asked twice");
                 }
+                Effect::Resume(resume) => {
+                    self.resumes.push(resume);
+                    self.is_computing = true;
+                }
                 Effect::Finish(report) => self.finish = Some(*report),
                 _ => {}
             }
@@ -223,7 +292,12 @@ impl Shell {
         self.hear(vec![Event::Cancelled {
             why: "the test is over".into(),
         }]);
+    }
+
+    /// Of every run, however it ended.
+    fn check_report(&self) {
         let report = self.finish.as_ref().expect("every run ends");
+        assert!(self.run.is_finished());
         let ids: Vec<_> = report.calls.iter().map(|call| call.id).collect();
         assert_eq!(
             ids,
@@ -235,9 +309,11 @@ impl Shell {
                 call.outcome,
                 ReportedOutcome::Returned | ReportedOutcome::Failed | ReportedOutcome::Unknown
             );
-            assert_eq!(left, may_have_happened, "{call:?}");
+            let says_not = self.not_sent.contains(&CallId(call.id));
+            assert_eq!(left && !says_not, may_have_happened, "{call:?}");
         }
         self.check_journal(report);
+        super::replay::check(self.lines.as_bytes(), &self.steps, &self.resumes);
     }
 
     fn check_journal(&self, report: &Report) {
@@ -277,9 +353,7 @@ proptest! {
         }
         if shell.finish.is_none() {
             shell.end();
-        } else if let Some(report) = shell.finish.clone() {
-            shell.check_journal(&report);
-            prop_assert!(shell.run.is_finished());
         }
+        shell.check_report();
     }
 }
