@@ -227,8 +227,11 @@ pub(crate) fn set(limits: &mut Limits, name: &str, text: &str) -> Result<(), Bad
     if value == 0 && !matches!(name, "calls" | "output" | "input") {
         return Err(BadLimit::Zero { name });
     }
-    if (setting.write)(limits, value) {
-        Ok(limits.validate()?)
+    let mut changed = *limits;
+    if (setting.write)(&mut changed, value) {
+        changed.validate()?;
+        *limits = changed;
+        Ok(())
     } else {
         Err(BadLimit::TooLarge {
             name,
@@ -245,10 +248,11 @@ mod tests {
     fn every_limit_can_be_set_by_its_name_and_shows_what_was_set() {
         for setting in &SETTINGS {
             let mut limits = Limits::default();
-            let text = match setting.unit {
-                Unit::Milliseconds => "7s",
-                Unit::Bytes => "7KiB",
-                Unit::Count => "7",
+            let text = match (setting.name, setting.unit) {
+                ("memory", _) => "17MiB",
+                (_, Unit::Milliseconds) => "7s",
+                (_, Unit::Bytes) => "7KiB",
+                (_, Unit::Count) => "17",
             };
             set(&mut limits, setting.name, text).unwrap();
             assert_eq!(setting.show(&limits), text, "{}", setting.name);
@@ -273,6 +277,7 @@ mod tests {
             ("timeout", "soon"),
             ("args", "5GiB"),
             ("memory", "lots"),
+            ("memory", "1KiB"),
         ] {
             assert!(set(&mut limits, name, text).is_err(), "{name}={text}");
         }
