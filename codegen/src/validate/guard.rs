@@ -9,6 +9,8 @@ use serde_json::{Map, Value};
 use crate::schema::{self, Applies};
 
 const PATTERNS_MAX: usize = 1_000;
+/// References by name: each is looked for in the whole document.
+const NAMED_MAX: usize = 200;
 const PATTERN_BYTES_MAX: usize = 2_000;
 /// Schemas on one way from the root, references followed.
 const PATH_MAX: usize = 200;
@@ -95,6 +97,7 @@ struct Survey<'a> {
     in_place_open: HashSet<*const Value>,
     in_place_done: HashSet<*const Value>,
     patterns: usize,
+    named: usize,
     recursive: bool,
 }
 
@@ -128,6 +131,11 @@ impl<'a> Survey<'a> {
             ..leaf
         };
         self.count_patterns(fields)?;
+        let by_name = |it: &&str| !it.ends_with('#') && !it.contains("#/");
+        self.named += schema::references(fields).filter(by_name).count();
+        if self.named > NAMED_MAX {
+            return Err(BadSchema::TooBroad);
+        }
         if depth > 0 {
             refuse_inner_id(fields)?;
         }

@@ -142,3 +142,11 @@ fn marking_what_was_evaluated_does_not_double_with_each_level() {
         let _ = validator.check("args", &json!({"a": "x", "b": "y", "c": 1}));
     }
 }
+
+#[test]
+fn names_that_are_looked_for_in_the_whole_document_are_few() {
+    let one = |n: usize| (format!("k{n}"), json!({"$ref": "#a"}));
+    let properties: Map<String, Value> = (0..5_000).map(one).collect();
+    let schema = json!({"properties": properties, "$defs": {"a": {"$anchor": "a"}}});
+    assert!(Validator::compile(&schema).is_err());
+}
