@@ -20,6 +20,8 @@ pub use question::{Answer, Pending, Question};
 
 /// A call with more findings than these is as wrong as with these.
 const FINDINGS_MAX: usize = 8;
+/// Of one finding, whatever it repeats of the arguments.
+const FINDING_CHARS_MAX: usize = 1_000;
 
 /// What does not change during a run.
 #[derive(Debug, Clone)]
@@ -54,7 +56,11 @@ pub fn decide(call: Call, standing: &Standing, grants: &mut Grants) -> Decision 
     };
     let findings = tool.input.findings(call.args.value());
     if !findings.is_empty() {
-        let findings = findings.into_iter().take(FINDINGS_MAX).collect();
+        let findings = findings
+            .iter()
+            .take(FINDINGS_MAX)
+            .map(|it| cut(it))
+            .collect();
         return deny(call, Code::InvalidArguments, findings);
     }
     let Consulted {
@@ -157,6 +163,10 @@ impl Why {
 fn authorize(call: Call, tool: &Arc<Tool>, why: Why, grants: &mut Grants) -> AuthorizedCall {
     grants.note_allowed(&tool.id);
     AuthorizedCall::new(call, Arc::clone(tool), why.reasons, why.used)
+}
+
+fn cut(finding: &str) -> String {
+    finding.chars().take(FINDING_CHARS_MAX).collect()
 }
 
 /// A refusal whose reasons are the script's to know.

@@ -207,6 +207,13 @@ mod tests {
         ] {
             check(number, Err(number));
         }
+        for zero in [
+            "0e9223372036854775807",
+            "0.5e-9223372036854775808",
+            "10e9223372036854775807",
+        ] {
+            let _ = parse_strict(zero.as_bytes(), BOUNDS);
+        }
         for number in [
             "0.1",
             "1e21",

@@ -64,6 +64,10 @@ impl Default for Limits {
 /// A run with this many denied, refused or invalid calls is probing, and is stopped.
 pub const DENIALS_MAX: u32 = 100;
 
+/// Bytes of the arguments of all calls of a run that have not settled: asked about,
+/// waiting for room, in flight.
+pub const ARGS_OPEN_BYTES_MAX: usize = 64 * 1024 * 1024;
+
 /// Questions that are open at one time; further calls that need one wait for their turn.
 pub const ASKS_OPEN_MAX: usize = 64;
 

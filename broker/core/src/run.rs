@@ -154,7 +154,8 @@ impl Run {
             Event::Replied { call, reply } => self.replied(call, reply),
             Event::Answered { call, answer } => self.answered(call, answer),
             Event::Cancelled { why } => self.end(Ending::Cancelled { why }),
-            Event::Woke | Event::AppendFailed { .. } => {}
+            Event::Woke => self.clock.forget_alarm(),
+            Event::AppendFailed { .. } => {}
         }
     }
 

@@ -160,3 +160,18 @@ fn what_was_shown_is_bound_to_the_call_its_tool_and_its_arguments() {
         ask(&mut Grants::default(), 1, "fs.read").question().call
     );
 }
+
+#[test]
+fn what_a_finding_repeats_of_the_arguments_is_bounded() {
+    let mut long = crate::testing::tool("fs.read");
+    long.input = crate::catalog::Check::new(|_| vec!["x".repeat(100_000); 20]);
+    let standing = Standing {
+        catalog: Arc::new(crate::testing::catalog_of(vec![long])),
+        rules: Arc::new(crate::testing::rules(&["allow *"])),
+    };
+    let decision = decide(call(1, "fs.read", "{}"), &standing, &mut Grants::default());
+    let Decision::Deny(refusal) = decision else {
+        panic!()
+    };
+    assert!(refusal.message.len() < 10_000, "{}", refusal.message.len());
+}

@@ -41,6 +41,8 @@ fn is_same_decimal(text: &str, double: f64) -> bool {
         && (!is_integer || canonical.parse::<i128>() == Ok(double as i128))
 }
 
+const FAR: i64 = 1 << 40;
+
 /// Sign, digits without zeros at either end, and the power of ten of the last digit.
 #[derive(PartialEq, Eq)]
 struct Decimal {
@@ -58,10 +60,9 @@ impl Decimal {
             .chain(fraction.bytes())
             .filter(u8::is_ascii_digit)
             .collect();
-        let written = exponent
-            .trim_start_matches('+')
-            .parse()
-            .unwrap_or(i64::MAX / 4);
+        // Nothing that far out is finite and not zero, so that its exact value does not matter.
+        let written = exponent.trim_start_matches('+').parse::<i64>();
+        let written = written.unwrap_or(i64::MAX).clamp(-FAR, FAR);
         let mut exponent = written - fraction.len() as i64;
         while digits.last() == Some(&b'0') {
             digits.pop();

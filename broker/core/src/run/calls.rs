@@ -12,7 +12,7 @@ use crate::code::Code;
 use crate::decide::{AuthorizedCall, Decision, Pending, Refusal, decide};
 use crate::id::{CallId, Digest, ToolId};
 use crate::journal::{Body, Decided, GrantUse, Verdict};
-use crate::limits::{DENIALS_MAX, Limit};
+use crate::limits::{ARGS_OPEN_BYTES_MAX, DENIALS_MAX, Limit};
 use crate::report::{ReportedDecision, ReportedOutcome};
 
 use super::Run;
@@ -23,6 +23,7 @@ use super::ending::Ending;
 pub(super) struct Record {
     pub(super) id: CallId,
     pub(super) ticket: CallTicket,
+    args_bytes: usize,
     pub(super) tool: ToolId,
     pub(super) decision: ReportedDecision,
     pub(super) reasons: Vec<String>,
@@ -60,6 +61,8 @@ pub(super) struct Calls {
     /// Those whose question is not out yet, and some that need none any more.
     pub(super) to_ask: VecDeque<CallId>,
     pub(super) asks_open: usize,
+    /// Of all calls that are not over.
+    pub(super) args_open_bytes: usize,
     pub(super) in_flight: u32,
 }
 
@@ -98,11 +101,13 @@ impl Calls {
         self.records.get(at)
     }
 
-    pub(super) fn enter(&mut self, ticket: CallTicket, tool: &ToolId) -> CallId {
+    pub(super) fn enter(&mut self, open: &OpenCall, tool: &ToolId) -> CallId {
+        let (ticket, args_bytes) = (open.ticket, open.args.len());
         let id = CallId(self.count().saturating_add(1));
         self.records.push(Record {
             id,
             ticket,
+            args_bytes,
             tool: tool.clone(),
             decision: ReportedDecision::Deny,
             reasons: Vec::new(),
@@ -120,6 +125,9 @@ impl Calls {
             return Stage::Over;
         };
         let stage = std::mem::replace(&mut record.stage, Stage::Over);
+        if !matches!(stage, Stage::Over) {
+            self.args_open_bytes -= record.args_bytes;
+        }
         match &stage {
             Stage::Asking { open, .. } => {
                 self.asks_open -= usize::from(*open);
@@ -145,8 +153,14 @@ impl Calls {
             Stage::Queued(_) => self.queue.push_back(call),
             Stage::Over => {}
         }
-        if let Some(record) = self.record(call) {
-            record.stage = stage;
+        let is_open = !matches!(stage, Stage::Over);
+        let Some(record) = self.record(call) else {
+            return;
+        };
+        record.stage = stage;
+        let bytes = record.args_bytes;
+        if is_open {
+            self.args_open_bytes += bytes;
         }
     }
 }
@@ -171,7 +185,7 @@ impl Run {
                 why: "a call's number was used before".into(),
             });
         }
-        let id = self.calls.enter(open.ticket, &tool.id);
+        let id = self.calls.enter(&open, &tool.id);
         if id.0 > self.spec.limits.calls_max {
             self.turn_away(id, &tool, &open, Code::LimitCalls, "too many calls".into());
             return self.end(Ending::Limit(Limit::Calls));
@@ -190,6 +204,9 @@ impl Run {
                 };
                 let decision = decide(call, &self.spec.standing, &mut self.grants);
                 self.apply(id, decision);
+                if self.calls.args_open_bytes > ARGS_OPEN_BYTES_MAX {
+                    self.end(Ending::Limit(Limit::Payload));
+                }
             }
             Err(bad) => self.bad_args(id, &tool, &open, &bad),
         }
@@ -205,7 +222,7 @@ impl Run {
             self.calls_not_recorded = self.calls_not_recorded.saturating_add(1);
             return;
         };
-        let id = self.calls.enter(open.ticket, &tool.id);
+        let id = self.calls.enter(open, &tool.id);
         let why = "the run had ended when the call was made".to_owned();
         if let Some(record) = self.calls.record(id) {
             record.reasons = vec![why.clone()];

@@ -81,6 +81,11 @@ impl Clock {
         self.waiting_for_human
     }
 
+    /// It rang, perhaps before its time: the next one is to be arranged anew.
+    pub(super) fn forget_alarm(&mut self) {
+        self.alarm_ms = None;
+    }
+
     /// The time to be woken at, unless it is already arranged.
     pub(super) fn new_alarm(&mut self, at_ms: u64) -> Option<u64> {
         let arranged = self.alarm_ms == Some(at_ms) && at_ms > self.host_ms;

@@ -221,3 +221,25 @@ fn a_script_that_keeps_probing_is_stopped() {
             .contains("100 calls were denied")
     );
 }
+
+#[test]
+fn a_script_that_awaits_nothing_cannot_pile_up_arguments() {
+    let mut world = World::open();
+    let large = format!("{{\"a\":\"{}\"}}", "x".repeat(4_000_000));
+    let calls = (0..20).map(|ticket| open_call(ticket, 0, &large)).collect();
+    let heard = world.hear(0, step(calls, StepState::Waiting { wake_at_ms: None }));
+    assert_eq!(heard.last().unwrap(), "finish stopped limit-payload");
+    assert!(!heard.iter().any(|it| it.starts_with("call")), "{heard:?}");
+    let mut world = World::open();
+    for round in 0..40 {
+        world.hear(
+            0,
+            step(
+                vec![open_call(round, 0, &large)],
+                StepState::Waiting { wake_at_ms: None },
+            ),
+        );
+        assert!(world.report.is_none(), "what has settled does not count");
+        world.hear(0, replies(round + 1, "1"));
+    }
+}
