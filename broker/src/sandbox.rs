@@ -13,7 +13,9 @@
 mod bounds;
 mod guest;
 mod image;
+mod live;
 mod memory;
+mod second_look;
 mod ticker;
 
 use std::fmt;

@@ -76,7 +76,7 @@ impl Watch {
             stop,
             clock,
             cpu_before: Duration::ZERO,
-            cpu_entered: Duration::ZERO,
+            cpu_entered: thread_time(),
             memory_bytes_peak: 0,
             stopped: None,
         }

@@ -28,6 +28,7 @@ pub(super) struct Exports {
     pub(super) alloc: ModuleExport,
     pub(super) start: ModuleExport,
     pub(super) resume: ModuleExport,
+    pub(super) explain: ModuleExport,
     pub(super) landmark: ModuleExport,
 }
 
@@ -69,6 +70,7 @@ impl Loaded {
             alloc: find("alloc")?,
             start: find("start")?,
             resume: find("resume")?,
+            explain: find("explain")?,
             landmark: find("landmark")?,
         };
         let instances = Linker::new(&engine)

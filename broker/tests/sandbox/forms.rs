@@ -33,6 +33,8 @@ fn a_single_function_is_called_with_the_input() {
         "// what it does\nasync () => {\n  return input.n + 1;\n} // the end",
         "export default async function (input) { return input.n + 1 }",
         "export default (input) => input.n + 1;",
+        "export default async (input) => input.n + 1;",
+        "const one = 1;\nexport default async ({ n }) => {\n  return n + one\n}",
         "const n = input.n;\nexport default n + 1;",
         "const n = await Promise.resolve(input.n);\nexport default n + 1;",
     ] {
@@ -123,6 +125,99 @@ fn places_are_right_in_every_form() {
         let told = run(script);
         assert_eq!(told.error().line, line, "{script}: {}", told.error().stack);
     }
+}
+
+#[test]
+fn what_was_missing_is_named() {
+    for (script, message, line, column) in [
+        (
+            "const data = await logs.search({});\n\nreturn data.items.map((i) => i.id)",
+            "cannot read `map` of `data.items`, which is undefined",
+            3,
+            19,
+        ),
+        (
+            "const r = { a: null };\nreturn r.a.b",
+            "cannot read `b` of `r.a`, which is null",
+            2,
+            12,
+        ),
+        (
+            "const r = {};\nreturn r.list[0].name",
+            "cannot read `[0]` of `r.list`, which is undefined",
+            2,
+            15,
+        ),
+        (
+            "const r = {};\nr.a.b = 1",
+            "cannot read `b` of `r.a`, which is undefined",
+            2,
+            5,
+        ),
+        (
+            "const r = {};\nconst { x } = r.nope",
+            "cannot take `r.nope` apart, which is undefined",
+            2,
+            15,
+        ),
+        (
+            "const r = {};\nfor (const x of r.nope) {}",
+            "cannot iterate over `r.nope`, which is undefined",
+            2,
+            17,
+        ),
+        (
+            "const r = {};\n\nreturn [1].map(() => r.doIt(3))",
+            "`r.doIt` is not a function",
+            3,
+            28,
+        ),
+        (
+            "const a = 1;\nreturn a + missing",
+            "missing is not defined",
+            2,
+            12,
+        ),
+        (
+            "const a = 1;\nnew Missing()",
+            "Missing is not defined",
+            2,
+            5,
+        ),
+        (
+            "async (input) => {\n  return input.x.y\n}",
+            "cannot read `x` of `input`, which is undefined",
+            2,
+            16,
+        ),
+        (
+            "export default async () => {\n  const d = await logs.tail({});\n  return d.rows.length\n}",
+            "cannot read `length` of `d.rows`, which is undefined",
+            3,
+            17,
+        ),
+        (
+            "try { const o = {}; o.a.b } catch {}\nreturn Promise.all([1, 2].map(async (n) => {\n  const r = await logs.tail({ n });\n  return r.args.q.z\n}))",
+            "cannot read `z` of `r.args.q`, which is undefined",
+            4,
+            19,
+        ),
+    ] {
+        let told = run(script);
+        let error = told.error();
+        assert_eq!(error.message, message, "{script}");
+        assert_eq!((error.line, error.column), (line, column), "{script}");
+    }
+}
+
+#[test]
+fn a_second_look_makes_no_second_call() {
+    let told = run("console.log('once');\nconst d = await logs.tail({});\nreturn d.rows.length");
+    assert_eq!(
+        (told.calls.len(), told.console.as_slice()),
+        (1, &["once".to_owned()][..])
+    );
+    assert_eq!(told.error().line, 3);
 }
 
 #[test]

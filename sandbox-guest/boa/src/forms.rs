@@ -54,9 +54,11 @@ impl From<JsError> for Unstartable {
     }
 }
 
-/// Starts the script and answers the promise of its value.
+/// Starts the script and answers the promise of its value. Its form is that of
+/// `script`, also where `watched` runs in its place.
 pub(crate) fn start(
     script: &str,
+    watched: Option<&str>,
     run: &Run,
     context: &mut Context,
 ) -> Result<JsPromise, Unstartable> {
@@ -82,7 +84,8 @@ pub(crate) fn start(
         let message = "a bracket closes here that was never opened".to_owned();
         return Err(syntax_error(message, line, column, run));
     }
-    match parse(wrapper, script, run, context) {
+    let text = watched.unwrap_or(script);
+    match parse(wrapper, text, run, context) {
         Ok(script) => {
             let function = script.evaluate(context)?;
             let function = function.as_callable().ok_or_else(|| {
@@ -95,7 +98,7 @@ pub(crate) fn start(
         }
         Err(_) if looks_like_module(script) => {
             run.lines_before.set(0);
-            start_module(script, run, context)
+            start_module(text, run, context)
         }
         Err(error) => Err(explain(script, &error, run, context)),
     }
@@ -209,7 +212,9 @@ fn looks_like_module(script: &str) -> bool {
 
 fn start_module(script: &str, run: &Run, context: &mut Context) -> Result<JsPromise, Unstartable> {
     let name = run.script_name.borrow().clone();
-    let source = Source::from_bytes(script).with_path(Path::new(&name));
+    let bound = bind_async_default(script);
+    let text = bound.as_deref().unwrap_or(script);
+    let source = Source::from_bytes(text).with_path(Path::new(&name));
     let module = match Module::parse(source, None, context) {
         Ok(module) => module,
         Err(error) => return Err(explain_module(script, &error, run, context)),
@@ -222,6 +227,23 @@ fn start_module(script: &str, run: &Run, context: &mut Context) -> Result<JsProm
     }
     let default = crate::module_value::then_default(&evaluated, &module, context)?;
     Ok(default)
+}
+
+/// The engine's parser takes `async` after `export default` for a function
+/// declaration only. An arrow is bound to a name first, of a length that moves no column.
+pub(crate) fn bind_async_default(script: &str) -> Option<String> {
+    const EXPORT: &str = "export default ";
+    const BINDING: &str = "const main__ = ";
+    let starts = std::iter::once(0).chain(script.match_indices('\n').map(|(at, _)| at + 1));
+    let at = starts.into_iter().find(|&at| {
+        let rest = script.get(at..).unwrap_or_default();
+        rest.strip_prefix(EXPORT)
+            .and_then(|value| value.strip_prefix("async"))
+            .is_some_and(|after| !after.trim_start().starts_with("function"))
+    })?;
+    let (before, rest) = script.split_at_checked(at)?;
+    let value = rest.strip_prefix(EXPORT)?;
+    Some(format!("{before}{BINDING}{value}\nexport default main__;"))
 }
 
 /// The engine's words, with a position in the script.

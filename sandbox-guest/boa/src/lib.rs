@@ -8,6 +8,7 @@ mod call;
 mod chance;
 mod clock;
 mod console;
+mod explain;
 mod failure;
 mod forms;
 mod from_json;

@@ -14,6 +14,7 @@ use sandbox_protocol::{CallTicket, GuestLimits, OpenCall, ServerStubs};
 use crate::chance::Chance;
 use crate::clock::GivenClock;
 use crate::console::Console;
+use crate::explain::Sightings;
 use crate::place::Place;
 use crate::timers::Timers;
 
@@ -55,6 +56,8 @@ pub(crate) struct Run {
     /// Lines of wrapper before the script's own first line.
     pub(crate) lines_before: Cell<u32>,
     pub(crate) script_lines: Cell<u32>,
+    /// What a second look at a failed script has found.
+    pub(crate) sightings: RefCell<Sightings>,
 }
 
 /// The limits of a run that has not been told its own.
@@ -82,6 +85,7 @@ impl Run {
             script_name: RefCell::default(),
             lines_before: Cell::new(0),
             script_lines: Cell::new(0),
+            sightings: RefCell::default(),
         }
     }
 

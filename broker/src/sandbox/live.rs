@@ -1,0 +1,236 @@
+//! A guest's instance: its memory, its functions, and what its end means.
+
+use std::fmt;
+
+use airlock_core::effect::{GuestStop, GuestUsage};
+use airlock_core::limits::Limit;
+use sandbox_protocol::Step;
+use sandbox_protocol::codec::decode_step;
+use wasmtime::{
+    Extern, Instance, Memory, ModuleExport, PoolConcurrencyLimitError, Store, Trap, TypedFunc,
+    UpdateDeadline, WasmParams, WasmResults,
+};
+
+use super::Sandbox;
+use super::bounds::{GuestBounds, StopHandle, Stopped, Watch};
+use super::image::Loaded;
+use super::memory::{self, LastWords};
+
+/// Which of a guest's functions takes the frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    Start,
+    Resume,
+    Explain,
+}
+
+pub(super) struct Live {
+    sandbox: Sandbox,
+    store: Store<Watch>,
+    is_pooled: bool,
+    instance: Instance,
+    memory: Memory,
+    /// Where its last words would be, once it has said so.
+    landmark: Option<u32>,
+    /// How many tools each server has; a call of another one makes no sense.
+    tools: Vec<usize>,
+    next_ticket: u32,
+}
+
+impl fmt::Debug for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live").finish_non_exhaustive()
+    }
+}
+
+impl Live {
+    /// From the pool, or beside it when it is used up.
+    pub(super) fn new(
+        sandbox: &Sandbox,
+        bounds: GuestBounds,
+        stop: &StopHandle,
+        tools: &[usize],
+    ) -> Result<Self, GuestStop> {
+        let instantiate = |loaded, is_pooled| {
+            let watch = Watch::new(bounds, stop.clone(), sandbox.clock());
+            Self::instantiate(sandbox, loaded, is_pooled, watch, tools)
+        };
+        if let Some(pooled) = sandbox.pooled() {
+            match instantiate(pooled, true) {
+                Err(error) if error.is::<PoolConcurrencyLimitError>() => {}
+                made => return made.map_err(fault),
+            }
+        }
+        match sandbox.unpooled() {
+            Some(loaded) => instantiate(loaded, false).map_err(fault),
+            None => Err(fault("no memory can be had for another guest")),
+        }
+    }
+
+    fn instantiate(
+        sandbox: &Sandbox,
+        loaded: &Loaded,
+        is_pooled: bool,
+        watch: Watch,
+        tools: &[usize],
+    ) -> wasmtime::Result<Self> {
+        let mut store = Store::new(&loaded.engine, watch);
+        store.limiter(|watch| watch);
+        store.set_epoch_deadline(1);
+        store.epoch_deadline_callback(|mut context| {
+            Ok(if context.data_mut().must_stop() {
+                UpdateDeadline::Interrupt
+            } else {
+                UpdateDeadline::Continue(1)
+            })
+        });
+        let instance = loaded.instances.instantiate(&mut store)?;
+        let memory = instance
+            .get_module_export(&mut store, &loaded.exports.memory)
+            .and_then(Extern::into_memory)
+            .ok_or_else(|| wasmtime::Error::msg("the guest exports no memory"))?;
+        Ok(Self {
+            sandbox: sandbox.clone(),
+            store,
+            is_pooled,
+            instance,
+            memory,
+            landmark: None,
+            tools: tools.to_vec(),
+            next_ticket: 0,
+        })
+    }
+
+    pub(super) fn set_deadline(&mut self, deadline_at_ms: u64) {
+        self.store.data_mut().set_deadline(deadline_at_ms);
+    }
+
+    pub(super) fn usage(&self) -> GuestUsage {
+        let size = self.memory.data_size(&self.store) as u64;
+        let watch = self.store.data();
+        GuestUsage {
+            guest_cpu_us: watch.cpu_us(),
+            memory_bytes_peak: watch.memory_bytes_peak().max(size),
+        }
+    }
+
+    /// Hands a frame in and runs until the guest waits or ends.
+    pub(super) fn turn(&mut self, frame: &[u8], turn: Turn) -> Result<Step, GuestStop> {
+        let sandbox = self.sandbox.clone();
+        let loaded = if self.is_pooled {
+            sandbox.pooled()
+        } else {
+            sandbox.unpooled()
+        };
+        let Some(loaded) = loaded else {
+            return Err(fault("the guest has lost its engine"));
+        };
+        let computing = loaded.ticker.while_computing();
+        self.store.data_mut().enter();
+        self.store.set_epoch_deadline(1);
+        let step = if self.store.data_mut().must_stop() {
+            Err(wasmtime::Error::msg("stopped before it could run"))
+        } else {
+            self.exchange(loaded, frame, turn)
+        };
+        drop(computing);
+        self.store.data_mut().leave();
+        let step = step.map_err(|error| self.stop_of(&error))?;
+        self.check(&step)?;
+        Ok(step)
+    }
+
+    fn exchange(&mut self, loaded: &Loaded, frame: &[u8], turn: Turn) -> wasmtime::Result<Step> {
+        let exports = &loaded.exports;
+        if self.landmark.is_none() {
+            let landmark = function::<(), u32>(&self.instance, &mut self.store, &exports.landmark)?;
+            self.landmark = Some(landmark.call(&mut self.store, ())?);
+        }
+        let export = match turn {
+            Turn::Start => &exports.start,
+            Turn::Resume => &exports.resume,
+            Turn::Explain => &exports.explain,
+        };
+        let alloc = function::<u32, u32>(&self.instance, &mut self.store, &exports.alloc)?;
+        let run = function::<(), u64>(&self.instance, &mut self.store, export)?;
+        let length = u32::try_from(frame.len())?;
+        let address = alloc.call(&mut self.store, length)?;
+        self.memory
+            .write(&mut self.store, address as usize, frame)?;
+        let answer = run.call(&mut self.store, ())?;
+        let frame = memory::frame(self.memory.data(&self.store), answer)
+            .ok_or_else(|| wasmtime::Error::msg("the guest's frame lies outside its memory"))?;
+        Ok(decode_step(frame)?)
+    }
+
+    /// Tickets count up by one, and every call is of a tool that was offered.
+    fn check(&mut self, step: &Step) -> Result<(), GuestStop> {
+        for call in &step.calls {
+            let offered = self.tools.get(usize::from(call.server));
+            if call.ticket.0 != self.next_ticket {
+                return Err(fault("the guest reused or skipped the number of a call"));
+            }
+            if offered.is_none_or(|&tools| usize::from(call.tool) >= tools) {
+                return Err(fault("the guest called a tool that was never offered"));
+            }
+            self.next_ticket = self.next_ticket.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    /// What an error of the engine means.
+    fn stop_of(&self, error: &wasmtime::Error) -> GuestStop {
+        let memory = self.memory.data(&self.store);
+        let LastWords { console, fault } = self
+            .landmark
+            .map(|landmark| LastWords::read(memory, landmark))
+            .unwrap_or_default();
+        match self.store.data().stopped {
+            Some(Stopped::Outside) => return GuestStop::Interrupted { console },
+            Some(Stopped::Limit(limit)) => return GuestStop::Limit { limit, console },
+            None => {}
+        }
+        let limit = match error.downcast_ref::<Trap>() {
+            Some(Trap::StackOverflow) => Some(Limit::Stack),
+            Some(Trap::UnreachableCodeReached) if is_about_memory(&fault) => Some(Limit::Memory),
+            _ => None,
+        };
+        match limit {
+            Some(limit) => GuestStop::Limit { limit, console },
+            None if fault.is_empty() => GuestStop::EngineFault {
+                why: format!("{error:#}"),
+                console,
+            },
+            None => GuestStop::EngineFault {
+                why: fault,
+                console,
+            },
+        }
+    }
+}
+
+fn function<P: WasmParams, R: WasmResults>(
+    instance: &Instance,
+    store: &mut Store<Watch>,
+    export: &ModuleExport,
+) -> wasmtime::Result<TypedFunc<P, R>> {
+    instance
+        .get_module_export(&mut *store, export)
+        .and_then(Extern::into_func)
+        .ok_or_else(|| wasmtime::Error::msg("the guest lacks a function"))?
+        .typed::<P, R>(&*store)
+}
+
+pub(super) fn fault(why: impl fmt::Display) -> GuestStop {
+    GuestStop::EngineFault {
+        why: format!("{why:#}"),
+        console: Vec::new(),
+    }
+}
+
+/// Rust's own words for a size that cannot be had.
+fn is_about_memory(told: &str) -> bool {
+    ["capacity overflow", "memory allocation", "out of memory"]
+        .iter()
+        .any(|words| told.contains(words))
+}
