@@ -92,14 +92,14 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), FactoryError> {
 
 fn check_imports(wasm: &[u8]) -> Result<(), FactoryError> {
     for payload in Parser::new(0).parse_all(wasm) {
-        if let Payload::ImportSection(section) = payload? {
-            for import in section.into_imports() {
-                let import = import?;
-                return Err(FactoryError::Imports {
-                    module: import.module.to_owned(),
-                    name: import.name.to_owned(),
-                });
-            }
+        if let Payload::ImportSection(section) = payload?
+            && let Some(import) = section.into_imports().next()
+        {
+            let import = import?;
+            return Err(FactoryError::Imports {
+                module: import.module.to_owned(),
+                name: import.name.to_owned(),
+            });
         }
     }
     Ok(())
