@@ -3,6 +3,6 @@
 // name: ToolError
 // code: tool-failed
 // error: no such ticket: 42
-// line: 9
+// line: 8
 // calls: box.fail=1
 await box.fail({});

@@ -1,4 +1,4 @@
 // case: STB-08
 // expect: ok
-// value: ["clash","box"]
-return [(await clash.whoami({})).server, (await box.whoami({})).server];
+// value: ["twin","box"]
+return [(await twin.whoami({})).server, (await box.whoami({})).server];

@@ -1,5 +1,6 @@
 // case: STK-01
-// expect: limit:stack | script_error | engine_fault
+// expect: limit:stack | script_error | engine_fault | ok
+// why: an engine may also notice the circle and answer with an empty primitive
 const o = {
   toString() {
     return "" + this;

@@ -34,13 +34,15 @@ pub struct CaseFile {
     pub calls: BTreeMap<String, usize>,
     /// What the calls became, in their order.
     pub outcomes: Option<Vec<String>>,
-    /// The argument bytes that reached tools, in their order.
-    pub args: Option<Vec<String>>,
+    /// The arguments that reached tools, in their order.
+    pub args: Option<Vec<Value>>,
     /// Limits that differ from [`default_limits`].
     pub limits: Map<String, Value>,
     pub seed: Option<u64>,
     /// A second run gives the same value.
     pub same_twice: bool,
+    /// What the process may keep of the run, when the usual bound does not fit.
+    pub kept_mib_max: Option<u64>,
     /// The decisions stand in the journal in the order of the calls.
     pub journal_order: bool,
 }
@@ -117,13 +119,21 @@ fn set(case: &mut CaseFile, key: &str, value: &str) -> Result<()> {
                 .collect::<Result<_>>()?
         }
         "outcomes" => case.outcomes = Some(alternatives(value)),
-        "args" => case.args = Some(alternatives(value)),
+        "args" => {
+            let each = alternatives(value);
+            case.args = Some(
+                each.iter()
+                    .map(|text| serde_json::from_str(text))
+                    .collect::<Result<_, _>>()?,
+            );
+        }
         "limits" => {
             let numbers = pairs(value)?.map(|(k, v)| Ok((k, Value::from(v.parse::<u64>()?))));
             case.limits = numbers.collect::<Result<_>>()?;
         }
         "seed" => case.seed = Some(value.parse()?),
         "same twice" => case.same_twice = yes(value)?,
+        "kept mib max" => case.kept_mib_max = Some(value.parse()?),
         "journal order" => case.journal_order = yes(value)?,
         "why" => {}
         _ => bail!("is not a key of a case file"),

@@ -87,11 +87,20 @@ impl Home {
         paths
     }
 
+    /// Verifies every journal of this home.
+    pub fn verify_all(&self) {
+        for journal in self.journals() {
+            let run = journal.file_stem().expect("a name").to_owned();
+            self.run(["runs".into(), "verify".into(), run])
+                .expect_code(0);
+        }
+    }
+
     /// `airlock` in this home, not started yet.
     #[must_use]
     pub fn airlock<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
-        let mut command = Command::new(airlock());
-        command.args(args);
+        let mut command = Command::new(detached());
+        command.arg(airlock()).args(args);
         self.dress(&mut command);
         command
     }
@@ -120,7 +129,26 @@ impl Home {
     }
 }
 
-/// Starts a command in a session without a terminal.
+/// The launcher that keeps the terminal away; cargo builds it beside the tests.
+#[must_use]
+pub fn detached() -> PathBuf {
+    program("detached")
+}
+
+/// A program of this crate.
+#[must_use]
+pub fn program(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows where it is");
+    let deps = test.parent().expect("a folder");
+    let profile = if deps.ends_with("deps") {
+        deps.parent().expect("a folder")
+    } else {
+        deps
+    };
+    profile.join(name)
+}
+
+/// Starts a command and collects what it says.
 pub fn start(command: &mut Command, stdin: &str) -> Started {
     let mut child = command
         .stdin(Stdio::piped())
@@ -196,14 +224,12 @@ impl Ended {
     }
 
     /// Fails with everything there is to see unless the code is this one.
-    #[must_use]
     pub fn expect_code(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{self}");
         self
     }
 
     /// Fails unless stderr says this.
-    #[must_use]
     pub fn expect_stderr(self, text: &str) -> Self {
         assert!(
             self.stderr.contains(text),

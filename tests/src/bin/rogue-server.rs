@@ -2,6 +2,7 @@
 //! be a bad server; `fine` is the tool that still has to work beside them.
 //!
 //! `rogue-server [list-TRICK]`: with a trick, already the tool list is bad.
+//! `ROGUE_LOG` names a file that gets its process id and every message it hears.
 
 use std::io::{BufRead, Write};
 
@@ -29,10 +30,28 @@ const TOOLS: [&str; 17] = [
 
 fn main() -> std::io::Result<()> {
     let trick = std::env::args().nth(1).unwrap_or_default();
+    let mut log = match std::env::var_os("ROGUE_LOG") {
+        Some(path) => Some(
+            std::fs::File::options()
+                .create(true)
+                .append(true)
+                .open(path)?,
+        ),
+        None => None,
+    };
+    note(&mut log, &format!("pid {}", std::process::id()))?;
     for line in std::io::stdin().lock().lines() {
         let Ok(message) = serde_json::from_str::<Value>(&line?) else {
             continue;
         };
+        let method = message["method"].as_str().unwrap_or("reply");
+        note(
+            &mut log,
+            &format!(
+                "{method} {}",
+                message["params"]["name"].as_str().unwrap_or_default()
+            ),
+        )?;
         let Some(id) = message
             .get("id")
             .filter(|_| message.get("method").is_some())
@@ -57,6 +76,11 @@ fn main() -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+fn note(log: &mut Option<std::fs::File>, line: &str) -> std::io::Result<()> {
+    log.as_mut()
+        .map_or(Ok(()), |log| writeln!(log, "{}", line.trim_end()))
 }
 
 fn list(trick: &str, params: &Value) -> Value {
@@ -148,7 +172,7 @@ fn call(id: &Value, tool: &str) -> std::io::Result<()> {
         }
         "exits" => std::process::exit(3),
         "no_result" => send(&json!({"jsonrpc": "2.0", "id": id})),
-        "wrong_shape" => answer(id, &json!({"content": "a text where a list belongs"})),
+        "wrong_shape" => answer(id, &json!({"content": 7})),
         "asks_back" => {
             send(&json!({"jsonrpc": "2.0", "id": "mine-1", "method": "elicitation/create", "params": {"message": "type your API key", "requestedSchema": {"type": "object"}}}))?;
             send(&json!({"jsonrpc": "2.0", "id": "mine-2", "method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}}))?;

@@ -1,0 +1,304 @@
+//! Where hostile scripts play: a broker in this process, tools that write down
+//! what reaches them, and everything that a run leaves behind.
+
+mod tools;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use airlock::config::Secrets;
+use airlock::core::id::RunId;
+use airlock::core::limits::Limits;
+use airlock::core::report::Report;
+use airlock::core::run::Fsync;
+use airlock::{Broker, Running, Script};
+use anyhow::{Context, Result};
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use crate::case_file::CaseFile;
+use crate::vitals::{Vitals, settled_back};
+
+/// Looks like every credential that is planted; none of it may ever come out.
+pub const CANARY: &str = "airlock-canary";
+
+/// What a run may leave behind in the memory of its process.
+pub const KEPT_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// What reached a tool.
+#[derive(Debug, Clone)]
+pub struct Reached {
+    pub tool: &'static str,
+    pub args: Value,
+    /// Its decision was in a journal at this moment; `None` when nobody looked.
+    pub was_recorded: Option<bool>,
+}
+
+/// Everything that came of one run.
+#[derive(Debug)]
+pub struct Played {
+    pub report: Value,
+    /// The journal as it is on disk.
+    pub journal: String,
+    pub wall: Duration,
+    /// What the process kept of the run, when it was measured.
+    pub kept: Result<(), String>,
+}
+
+/// Written by the tools, read by the checks.
+#[derive(Debug, Default)]
+pub struct Log {
+    reached: Mutex<Vec<Reached>>,
+    in_flight: AtomicU64,
+    /// Where to look for the journal of the only run, when there is only one.
+    look_into: Mutex<Option<PathBuf>>,
+}
+
+impl Log {
+    pub fn take(&self) -> Vec<Reached> {
+        std::mem::take(&mut self.reached.lock().expect("the log"))
+    }
+
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.reached.lock().expect("the log").len()
+    }
+
+    fn look_into(&self, folder: Option<PathBuf>) {
+        *self.look_into.lock().expect("the log") = folder;
+    }
+
+    fn note(&self, tool: &'static str, args: &Value) {
+        /// Reading the journal at every one of ten thousand calls would be the test's own bomb.
+        const LOOKS_MAX: usize = 100;
+        let mut reached = self.reached.lock().expect("the log");
+        let folder = self.look_into.lock().expect("the log").clone();
+        let was_recorded = folder.filter(|_| reached.len() < LOOKS_MAX).map(|folder| {
+            let text = newest_journal(&folder)
+                .and_then(|path| std::fs::read_to_string(path).ok())
+                .unwrap_or_default();
+            decided_calls(&text, tool, args)
+                > reached
+                    .iter()
+                    .filter(|it| it.tool == tool && it.args == *args)
+                    .count()
+        });
+        reached.push(Reached {
+            tool,
+            args: args.clone(),
+            was_recorded,
+        });
+    }
+}
+
+/// How many allowed calls of this tool with these arguments a journal has.
+fn decided_calls(journal: &str, tool: &str, args: &Value) -> usize {
+    let lines = journal
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let decided = lines.filter(|line| line["kind"] == "decided" && line["decision"] == "allow");
+    decided
+        .filter(|line| tool_name(line) == tool && &line["args"] == args)
+        .count()
+}
+
+/// `server.tool` of a journal line.
+#[must_use]
+pub fn tool_name(line: &Value) -> String {
+    match &line["tool"] {
+        Value::String(name) => name.clone(),
+        parts => format!(
+            "{}.{}",
+            parts["server"].as_str().unwrap_or_default(),
+            parts["tool"].as_str().unwrap_or_default()
+        ),
+    }
+}
+
+fn newest_journal(folder: &Path) -> Option<PathBuf> {
+    std::fs::read_dir(folder)
+        .ok()?
+        .flatten()
+        .map(|entry| entry.path())
+        .max()
+}
+
+/// A broker with the tools of the case files.
+#[derive(Debug)]
+pub struct Stage {
+    pub log: Arc<Log>,
+    broker: Broker,
+    runtime: Runtime,
+    state: TempDir,
+}
+
+/// A run that goes on.
+#[derive(Debug)]
+pub struct Playing {
+    running: Running,
+    since: Instant,
+}
+
+impl Playing {
+    /// Ends it from outside.
+    pub fn cancel(&self) {
+        self.running
+            .cancel_handle()
+            .cancel("the test wants it to end");
+    }
+}
+
+impl Stage {
+    pub fn new() -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()?;
+        let log = Arc::new(Log::default());
+        let state = TempDir::with_prefix("airlock-stage-")?;
+        let mut builder = Broker::builder()
+            .state_dir(state.path())
+            .fsync(Fsync::Never)
+            .secrets(Secrets::new([format!("{CANARY}-configured")]))
+            .allow("*.*")?
+            .deny("box.forbidden")?;
+        for tool in tools::all(&log) {
+            builder = builder.tool(tool);
+        }
+        let broker = runtime.block_on(builder.build())?;
+        Ok(Self {
+            log,
+            broker,
+            runtime,
+            state,
+        })
+    }
+
+    /// Plays one case alone, watched from its tools and measured around it.
+    pub fn play(&self, case: &CaseFile) -> Result<Played> {
+        let before = Vitals::now();
+        self.log.look_into(Some(self.runs_dir()));
+        let ended = self.begin(case).map(|playing| self.wait(playing));
+        self.log.look_into(None);
+        let (report, wall) = ended?;
+        // Before the journal is read: that is the test's memory and not the run's.
+        let kept_max = case.kept_mib_max.map_or(KEPT_BYTES_MAX, |mib| mib << 20);
+        let kept = settled_back(before, kept_max);
+        Ok(Played {
+            kept,
+            ..self.collect(report, wall)?
+        })
+    }
+
+    pub fn begin(&self, case: &CaseFile) -> Result<Playing> {
+        let script = Script::body(case.script.clone())
+            .named(format!("{}.js", case.name))
+            .with_input(&json!({"from": "the host"}))
+            .with_limits(limits(case)?);
+        let script = match case.seed {
+            Some(seed) => script.with_seed(seed),
+            None => script,
+        };
+        let since = Instant::now();
+        Ok(Playing {
+            running: self.broker.run(script),
+            since,
+        })
+    }
+
+    /// Where the journals are.
+    #[must_use]
+    pub fn runs_dir(&self) -> PathBuf {
+        self.state.path().join("runs")
+    }
+
+    pub fn finish(&self, playing: Playing) -> Result<Played> {
+        let (report, wall) = self.wait(playing);
+        self.collect(report, wall)
+    }
+
+    fn wait(&self, playing: Playing) -> (Report, Duration) {
+        let report = self.runtime.block_on(playing.running.report());
+        (report, playing.since.elapsed())
+    }
+
+    fn collect(&self, report: Report, wall: Duration) -> Result<Played> {
+        let path = self.broker.journal_path(&RunId(report.run.as_str().into()));
+        let journal = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        // Thousands of journals would only fill the disk.
+        std::fs::remove_file(&path)?;
+        Ok(Played {
+            report: serde_json::to_value(report)?,
+            journal,
+            wall,
+            kept: Ok(()),
+        })
+    }
+
+    pub fn deadline_ms(&self, case: &CaseFile) -> Result<u64> {
+        Ok(limits(case)?.run_wall_ms_max)
+    }
+
+    /// A run whose result is known: whatever came before, it must come out the same.
+    pub fn reference(&self) -> Result<()> {
+        let played = self
+            .begin(&self.reference_case())
+            .and_then(|playing| self.finish(playing))?;
+        self.log.take();
+        self.is_reference(&played)
+    }
+
+    #[must_use]
+    pub fn reference_case(&self) -> CaseFile {
+        CaseFile {
+            name: "reference".into(),
+            script: REFERENCE.into(),
+            ..CaseFile::default()
+        }
+    }
+
+    pub fn is_reference(&self, played: &Played) -> Result<()> {
+        let expected = json!({
+            "echo": {"n": [1, "two", null, {"three": 3.5}]},
+            "code": "tool-failed",
+            "text": "1970-01-01T00:00:00.000Z a-b-c [1,2] 6",
+            "order": ["sync", "micro", "timer"],
+        });
+        let report = &played.report;
+        anyhow::ensure!(
+            report["value"] == expected,
+            "the reference run gave {} {}",
+            report["value"],
+            report["error"]
+        );
+        Ok(())
+    }
+}
+
+const REFERENCE: &str = r#"
+const echo = await box.echo({ n: [1, "two", null, { three: 3.5 }] });
+const code = await box.fail({}).catch((e) => e.code);
+const order = ["sync"];
+setTimeout(() => order.push("timer"), 1);
+queueMicrotask(() => order.push("micro"));
+await new Promise((wake) => setTimeout(wake, 2));
+const text = [new Date(0).toISOString(), "a b c".replace(/ /g, "-"), JSON.stringify([1, 2]), [1, 2, 3].reduce((a, b) => a + b)].join(" ");
+return { echo, code, text, order };
+"#;
+
+/// What a case runs under unless its header says otherwise: small, so that a
+/// few hundred cases are quick.
+fn limits(case: &CaseFile) -> Result<Limits> {
+    let small = Limits {
+        run_wall_ms_max: 2_000,
+        guest_cpu_ms_max: 1_000,
+        guest_memory_bytes_max: 64 * 1024 * 1024,
+        ..Limits::default()
+    };
+    let mut fields: Map<String, Value> = serde_json::from_value(serde_json::to_value(small)?)?;
+    fields.extend(case.limits.clone());
+    serde_json::from_value(fields.into()).with_context(|| format!("limits of {}", case.name))
+}

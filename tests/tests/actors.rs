@@ -1,0 +1,185 @@
+//! Hostile cases that need somebody outside the script: who cancels, who goes
+//! away, who runs the next script, who ends exactly at the deadline.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tests::case_file::CaseFile;
+use tests::stage::Stage;
+
+fn case(script: &str) -> CaseFile {
+    CaseFile {
+        name: "actor".into(),
+        script: script.into(),
+        ..CaseFile::default()
+    }
+}
+
+fn limited(script: &str, limits: Value) -> CaseFile {
+    CaseFile {
+        limits: limits.as_object().unwrap().clone(),
+        ..case(script)
+    }
+}
+
+fn wait_until(mut ready: impl FnMut() -> bool) {
+    let since = Instant::now();
+    while !ready() {
+        assert!(since.elapsed() < Duration::from_secs(10), "it never came");
+        std::thread::park_timeout(Duration::from_millis(1));
+    }
+}
+
+fn kinds(journal: &str) -> Vec<String> {
+    let lines = journal
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines
+        .map(|line| line["kind"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// ASY-05
+#[test]
+fn a_cancelled_run_makes_no_further_call_and_catches_nothing() {
+    let stage = Stage::new().unwrap();
+    let script = "try { await box.slow({ms: 60000}); } catch { await box.write({from: 'catch'}); } finally { await box.write({from: 'finally'}); }";
+    let playing = stage.begin(&case(script)).unwrap();
+    wait_until(|| stage.log.count() == 1);
+    playing.cancel();
+    playing.cancel();
+    let played = stage.finish(playing).unwrap();
+    assert_eq!(
+        (&played.report["status"], &played.report["code"]),
+        (&json!("cancelled"), &json!("cancelled"))
+    );
+    assert_eq!(played.report["calls"][0]["outcome"], "unknown");
+    assert!(played.wall < Duration::from_secs(2));
+    let reached: Vec<_> = stage.log.take().iter().map(|call| call.tool).collect();
+    assert_eq!(reached, ["box.slow"]);
+    assert_eq!(
+        kinds(&played.journal)
+            .iter()
+            .filter(|kind| *kind == "ended")
+            .count(),
+        1
+    );
+    stage.reference().unwrap();
+}
+
+#[test]
+fn a_script_that_computes_is_cancelled_at_once() {
+    let stage = Stage::new().unwrap();
+    let playing = stage
+        .begin(&limited(
+            "console.log('on'); for (;;);",
+            json!({"run_wall_ms_max": 20000, "guest_cpu_ms_max": 20000}),
+        ))
+        .unwrap();
+    wait_until(|| fs::read_dir(stage.runs_dir()).is_ok_and(|mut entries| entries.next().is_some()));
+    let since = Instant::now();
+    playing.cancel();
+    let played = stage.finish(playing).unwrap();
+    assert_eq!(played.report["status"], "cancelled");
+    assert!(
+        since.elapsed() < Duration::from_millis(250),
+        "{:?}",
+        since.elapsed()
+    );
+}
+
+/// ASY-10
+#[test]
+fn a_run_that_nobody_waits_for_any_more_ends() {
+    let stage = Stage::new().unwrap();
+    drop(
+        stage
+            .begin(&case("await box.slow({ms: 1500}); await box.write({});"))
+            .unwrap(),
+    );
+    let journal = || {
+        let path = fs::read_dir(stage.runs_dir()).ok()?.next()?.ok()?.path();
+        fs::read_to_string(path).ok()
+    };
+    wait_until(|| journal().is_some_and(|text| text.contains("\"ended\"")));
+    assert!(journal().unwrap().contains("\"cancelled\""));
+    assert!(stage.log.take().iter().all(|call| call.tool != "box.write"));
+}
+
+/// ASY-08
+#[test]
+fn a_run_that_ends_exactly_at_its_deadline_ends_once() {
+    let stage = Stage::new().unwrap();
+    let mut words = std::collections::BTreeSet::new();
+    for round in 0..300_u64 {
+        let ms = 3 + round % 5;
+        let script = format!("return (await box.slow({{ms: {ms}, value: 1}})).value");
+        let played = stage
+            .begin(&limited(&script, json!({"run_wall_ms_max": 5})))
+            .and_then(|playing| stage.finish(playing))
+            .unwrap();
+        let ends: Vec<Value> = played
+            .journal
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .filter(|line: &Value| line["kind"] == "ended")
+            .collect();
+        assert_eq!(ends.len(), 1, "{}", played.journal);
+        assert_eq!(
+            (&ends[0]["status"], &ends[0]["code"]),
+            (&played.report["status"], &played.report["code"])
+        );
+        words.insert(played.report["status"].as_str().unwrap().to_owned());
+    }
+    assert!(
+        words.is_subset(&["done".to_owned(), "stopped".to_owned()].into()),
+        "{words:?}"
+    );
+}
+
+/// FLO-06
+#[test]
+fn nothing_of_a_run_is_there_in_the_next() {
+    let stage = Stage::new().unwrap();
+    let leave = "globalThis.left = 1; Object.prototype.left = 2; Array.prototype.push = () => 'mine'; \
+        Symbol.for('left'); Math.left = 3; console.left = 4; JSON.parse = null; \
+        try { box.left = 5 } catch {} ; return 1";
+    let look = "return [typeof left, ({}).left, [].push.call([], 1), Math.left, console.left, typeof JSON.parse, typeof box.echo]";
+    for _ in 0..3 {
+        stage
+            .begin(&case(leave))
+            .and_then(|playing| stage.finish(playing))
+            .unwrap();
+        let played = stage
+            .begin(&case(look))
+            .and_then(|playing| stage.finish(playing))
+            .unwrap();
+        assert_eq!(
+            played.report["value"],
+            json!(["undefined", null, 1, null, null, "function", "function"]),
+            "{}",
+            played.report["error"]
+        );
+    }
+}
+
+/// MEM-06
+#[test]
+fn memory_of_a_run_is_not_readable_in_the_next() {
+    let stage = Stage::new().unwrap();
+    let wide = json!({"run_wall_ms_max": 10000, "guest_cpu_ms_max": 8000});
+    let plant = "const kept = []; for (let i = 0; i < 200; i++) kept.push(new Uint8Array(65536).fill(0xA7)); return kept.length";
+    let scan = "let found = 0; for (let i = 0; i < 20; i++) { const b = new Uint8Array(65536); if (b.indexOf(0xA7) >= 0) found++; } return found";
+    for _ in 0..40 {
+        stage
+            .begin(&limited(plant, wide.clone()))
+            .and_then(|playing| stage.finish(playing))
+            .unwrap();
+        let played = stage
+            .begin(&limited(scan, wide.clone()))
+            .and_then(|playing| stage.finish(playing))
+            .unwrap();
+        assert_eq!(played.report["value"], 0, "{}", played.report["error"]);
+    }
+}

@@ -1,0 +1,65 @@
+//! What ships, looked at from outside: the guest inside the binary.
+
+use std::fs;
+
+use object::{Object, ObjectSection};
+use tests::binary::airlock;
+use wasmtime::{Engine, Module};
+
+/// The section of the binary that carries the compiled guest.
+const SECTION: &str = ".airlock_guest";
+
+#[test]
+fn the_guest_inside_the_shipped_binary_imports_nothing() {
+    let binary = fs::read(airlock()).unwrap();
+    let file = object::File::parse(&*binary).unwrap();
+    let section = file
+        .section_by_name(SECTION)
+        .unwrap_or_else(|| panic!("no section {SECTION}"));
+    let image = section.data().unwrap();
+    assert!(
+        image.len() > 1024 * 1024,
+        "{} bytes are no JavaScript engine",
+        image.len()
+    );
+    let engine = Engine::new(&cage::config()).unwrap();
+    #[expect(
+        unsafe_code,
+        reason = "the bytes come out of the binary that this build made"
+    )]
+    // SAFETY: compiled by the factory of this very build; Wasmtime checks version and settings.
+    let guest = unsafe { Module::deserialize(&engine, image) }.unwrap();
+    let imports: Vec<_> = guest
+        .imports()
+        .map(|import| format!("{}.{}", import.module(), import.name()))
+        .collect();
+    assert_eq!(imports, [""; 0], "the guest can reach these");
+    let exports: Vec<_> = guest
+        .exports()
+        .map(|export| export.name().to_owned())
+        .collect();
+    for name in ["memory", "start", "resume"] {
+        assert!(
+            exports.iter().any(|export| export == name),
+            "no `{name}` among {exports:?}"
+        );
+    }
+}
+
+#[test]
+fn the_binary_needs_no_other_library_than_the_systems_own() {
+    let binary = fs::read(airlock()).unwrap();
+    let file = object::File::parse(&*binary).unwrap();
+    let libraries: Vec<_> = file
+        .imports()
+        .unwrap()
+        .iter()
+        .map(|import| String::from_utf8_lossy(import.library()).into_owned())
+        .collect();
+    for foreign in ["ssl", "crypto", "node", "v8", "quickjs"] {
+        assert!(
+            !libraries.iter().any(|library| library.contains(foreign)),
+            "{libraries:?}"
+        );
+    }
+}

@@ -1,0 +1,282 @@
+//! Every kind of garbage gets a problem: what, why, next, code.
+
+use std::net::TcpListener;
+
+use tests::command::{Ended, Home};
+
+fn is_a_problem(ended: &Ended) {
+    for part in ["error:", "next:", "code:"] {
+        assert!(ended.stderr.contains(part), "no `{part}`\n{ended}");
+    }
+    assert_eq!(ended.stdout, "", "{ended}");
+    for leak in ["panicked", "RUST_BACKTRACE", ".rs:"] {
+        assert!(!ended.stderr.contains(leak), "{ended}");
+    }
+}
+
+#[test]
+fn a_command_line_that_makes_no_sense_is_a_usage_error() {
+    check(
+        2,
+        &[
+            &["run"],
+            &["run", "a.js", "-e", "return 2"],
+            &["run", "--no-such-flag", "a.js"],
+            &["no-such-command"],
+            &["run", "a.js", "--seed", "seven"],
+            &["run", "a.js", "--input", "{not json"],
+            &["runs", "show"],
+            &["types", "--detail", "everything"],
+        ],
+    );
+}
+
+#[test]
+fn a_value_that_makes_no_sense_is_a_configuration_error() {
+    check(
+        30,
+        &[
+            &["run", "a.js", "--timeout", "soon"],
+            &["run", "a.js", "--timeout", "0s"],
+            &["run", "a.js", "--memory", "64 parsecs"],
+            &["run", "a.js", "--max-calls", "some"],
+            &["run", "a.js", "--fsync", "sometimes"],
+            &["run", "a.js", "--server", "no-equals-sign"],
+            &["run", "a.js", "--server", "=command"],
+            &["run", "a.js", "--server", "9bad=command"],
+            &["run", "a.js", "--server", "quote=sh -c 'unclosed"],
+            &[
+                "run",
+                "a.js",
+                "--server",
+                "twice=true",
+                "--server",
+                "twice=true",
+            ],
+            &["run", "a.js", "--allow", "nodot"],
+            &["run", "a.js", "--allow", ""],
+        ],
+    );
+}
+
+fn check(code: i32, commands: &[&[&str]]) {
+    let home = Home::new();
+    home.write("a.js", "return 1");
+    for args in commands {
+        let ended = home.run(*args);
+        assert_eq!(ended.code, Some(code), "{args:?}\n{ended}");
+        is_a_problem(&ended);
+    }
+}
+
+#[test]
+fn a_script_that_cannot_be_read_is_a_problem() {
+    let home = Home::new();
+    home.write("bytes.js", b"return '\xff\xfe'");
+    home.write("empty.js", "");
+    home.write("blank.js", "  \n\t\n");
+    std::fs::create_dir(home.path().join("folder.js")).unwrap();
+    for (script, word) in [
+        ("missing.js", "missing.js"),
+        ("bytes.js", "UTF-8"),
+        ("empty.js", "empty"),
+        ("blank.js", "empty"),
+        ("folder.js", "folder.js"),
+    ] {
+        let ended = home.run(["run", script]).expect_code(2).expect_stderr(word);
+        is_a_problem(&ended);
+    }
+}
+
+#[test]
+fn input_files_that_cannot_be_read_are_problems() {
+    let home = Home::new();
+    home.write("bad.json", "{");
+    for input in ["@missing.json", "@bad.json", "[1,"] {
+        is_a_problem(
+            &home
+                .run(["run", "-e", "return 1", "--input", input])
+                .expect_code(2),
+        );
+    }
+}
+
+#[test]
+fn a_server_that_cannot_be_started_or_reached_is_named() {
+    let home = Home::new();
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    for server in [
+        "gone=no-such-program-anywhere --flag".to_owned(),
+        "gone=false".to_owned(),
+        "gone=sh -c 'echo fell over >&2; exit 7'".to_owned(),
+        format!("gone=http://{closed}/mcp"),
+    ] {
+        let ended = home
+            .run(["run", "-e", "return 1", "--server", &server])
+            .expect_code(30)
+            .expect_stderr("gone");
+        is_a_problem(&ended);
+    }
+    let ended = home.run([
+        "run",
+        "-e",
+        "return 1",
+        "--server",
+        "gone=sh -c 'echo fell over >&2; exit 7'",
+    ]);
+    assert!(
+        ended.stderr.contains("fell over"),
+        "what the server said last helps\n{ended}"
+    );
+}
+
+#[test]
+fn a_configuration_that_is_wrong_says_where() {
+    let home = Home::new();
+    for (name, text, words) in [
+        ("servers.json", "{", &["servers.json"][..]),
+        ("servers.json", r#"{"mcpServers": []}"#, &["mcpServers"]),
+        ("servers.json", r#"{"mcpServers": {"a": {}}}"#, &["a"]),
+        (
+            "servers.json",
+            r#"{"mcpServers": {"not an id": {"command": "x"}}}"#,
+            &["not an id"],
+        ),
+        (
+            "servers.json",
+            r#"{"mcpServers": {"a": {"command": "x", "env": {"T": "${env:NOT_SET_ANYWHERE}"}}}}"#,
+            &["NOT_SET_ANYWHERE"],
+        ),
+    ] {
+        let file = home.write(name, text);
+        let ended = home
+            .run([
+                "run",
+                "-e",
+                "return 1",
+                "--mcp-config",
+                file.to_str().unwrap(),
+            ])
+            .expect_code(30);
+        is_a_problem(&ended);
+        words
+            .iter()
+            .for_each(|word| assert!(ended.stderr.contains(word), "no `{word}`\n{ended}"));
+    }
+    for (text, words) in [
+        ("servers = 3", &["airlock.toml", "line 1"][..]),
+        ("[limits]\ntimeuot = \"3s\"", &["timeuot", "timeout"]),
+        ("nonsense = 1", &["nonsense"]),
+        ("not toml at all [", &["airlock.toml"]),
+    ] {
+        let file = home.write("airlock.toml", text);
+        let ended = home
+            .run(["run", "-e", "return 1", "--config", file.to_str().unwrap()])
+            .expect_code(30);
+        is_a_problem(&ended);
+        words
+            .iter()
+            .for_each(|word| assert!(ended.stderr.contains(word), "no `{word}`\n{ended}"));
+    }
+    for flag in ["--config", "--mcp-config"] {
+        is_a_problem(
+            &home
+                .run(["run", "-e", "return 1", flag, "nowhere.x"])
+                .expect_code(30)
+                .expect_stderr("nowhere.x"),
+        );
+    }
+}
+
+#[test]
+fn a_rule_that_matches_no_tool_is_a_warning_with_the_closest_name() {
+    let home = Home::new();
+    let ended = home
+        .run([
+            "run",
+            "-e",
+            "return 1",
+            "--demo",
+            "--allow",
+            "demo.tickets_creat",
+        ])
+        .expect_code(0);
+    for part in ["warning", "demo.tickets_creat", "demo.tickets_create"] {
+        assert!(ended.stderr.contains(part), "no `{part}`\n{ended}");
+    }
+}
+
+#[test]
+fn a_misspelt_tool_or_server_is_named_with_the_closest_one() {
+    let home = Home::new();
+    let report = crate::demo(&home, "await demo.logs_qeury({})", &[])
+        .expect_code(20)
+        .json();
+    assert!(
+        report["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("logs_query"),
+        "{report:#}"
+    );
+    let report = crate::demo(&home, "await demon.logs_query({})", &[])
+        .expect_code(20)
+        .json();
+    assert!(
+        report["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("demon"),
+        "{report:#}"
+    );
+}
+
+#[test]
+fn arguments_that_do_not_fit_never_leave_and_say_what_would() {
+    let home = Home::new();
+    let report = crate::demo(&home, "await demo.logs_query({levle: 'error'})", &[])
+        .expect_code(20)
+        .json();
+    assert_eq!(report["code"], "invalid-arguments");
+    let message = report["error"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("levle") && message.contains("level"),
+        "{message}"
+    );
+    assert_eq!(report["calls"][0]["outcome"], "denied", "{report:#}");
+}
+
+#[test]
+fn help_and_version_go_to_standard_output() {
+    let home = Home::new();
+    for args in [
+        &["--help"][..],
+        &["run", "--help"],
+        &["types", "--help"],
+        &["runs", "--help"],
+        &["--version"],
+    ] {
+        let ended = home.run(args).expect_code(0);
+        assert!(
+            !ended.stdout.is_empty() && ended.stderr.is_empty(),
+            "{args:?}\n{ended}"
+        );
+    }
+    let help = home.run(["run", "--help"]).stdout;
+    for flag in [
+        "--server",
+        "--mcp-config",
+        "--allow",
+        "--ask",
+        "--deny",
+        "--input",
+        "--timeout",
+        "--memory",
+        "--json",
+    ] {
+        assert!(help.contains(flag), "no {flag} in\n{help}");
+    }
+}

@@ -1,0 +1,168 @@
+//! Every exit code, and what stops a run.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tests::command::Home;
+
+use crate::demo;
+
+/// What a run may take beyond its deadline, the start of the process included.
+const SLACK: Duration = Duration::from_millis(250 + 400);
+
+#[test]
+fn a_call_that_no_rule_speaks_of_is_denied_where_nobody_can_be_asked() {
+    let home = Home::new();
+    let report = home
+        .run([
+            "run",
+            "--json",
+            "--demo",
+            "-e",
+            "return await demo.logs_services({})",
+        ])
+        .expect_code(22)
+        .json();
+    assert_eq!(
+        (&report["status"], &report["code"]),
+        (&json!("failed"), &json!("denied"))
+    );
+    assert_eq!(
+        (
+            &report["calls"][0]["decision"],
+            &report["calls"][0]["outcome"]
+        ),
+        (&json!("deny"), &json!("denied"))
+    );
+}
+
+#[test]
+fn the_strictest_rule_wins_in_whatever_order_they_stand() {
+    let home = Home::new();
+    let code = "try { await demo.tickets_delete({id: 1}); } catch (e) { return e.code; }";
+    for rules in [
+        ["--allow", "demo.*", "--deny", "demo.tickets_delete"],
+        ["--deny", "demo.tickets_delete", "--allow", "demo.*"],
+        ["--deny", "*.tickets_*", "--allow", "demo.tickets_delete"],
+    ] {
+        let mut args = vec!["run", "--json", "--demo"];
+        args.extend(rules);
+        args.extend(["-e", code]);
+        let report = home.run(args).expect_code(0).json();
+        assert_eq!(report["value"], "denied");
+        let reasons = report["calls"][0]["reasons"].to_string();
+        assert!(reasons.contains("--deny"), "{reasons}");
+    }
+}
+
+#[test]
+fn an_ask_without_anybody_to_ask_is_no_yes() {
+    let home = Home::new();
+    let code =
+        "try { await demo.logs_services({}); return 'allowed'; } catch (e) { return e.code; }";
+    let report = home
+        .run(["run", "--json", "--demo", "--ask", "demo.*", "-e", code])
+        .expect_code(0)
+        .json();
+    assert!(
+        report["value"] == "denied" || report["value"] == "unanswered",
+        "{report:#}"
+    );
+}
+
+#[test]
+fn every_limit_ends_the_run_in_time_and_under_its_name() {
+    let home = Home::new();
+    let brackets = format!("return {}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let check = |code: &str, more: &[&str], exit: i32, codes: &[&str]| {
+        let ended = demo(&home, code, &[&["--timeout", "500ms"], more].concat()).expect_code(exit);
+        assert!(
+            ended.wall < Duration::from_millis(500) + SLACK,
+            "{code:.60}: {:?}",
+            ended.wall
+        );
+        let report = ended.json();
+        assert!(
+            codes.iter().any(|word| report["code"] == *word),
+            "{code:.60}: {report:#}"
+        );
+        report
+    };
+    check("while (true) {}", &[], 21, &["limit-time", "limit-cpu"]);
+    check(
+        "try { for (;;); } catch {} finally { for (;;); }",
+        &[],
+        21,
+        &["limit-time", "limit-cpu"],
+    );
+    check(
+        "const a = []; for (;;) a.push(new Uint8Array(1 << 22))",
+        &["--memory", "32MiB"],
+        21,
+        &["limit-memory"],
+    );
+    check("const f = () => f(); f()", &[], 21, &["limit-stack"]);
+    check(
+        "await demo.slow_echo({ms: 60000, value: ''})",
+        &[],
+        21,
+        &["limit-time"],
+    );
+    check(
+        "for (;;) await new Promise((r) => setTimeout(r, 0))",
+        &[],
+        21,
+        &["limit-time", "limit-cpu"],
+    );
+    check(
+        "for (let i = 0; i < 9; i++) await demo.logs_services({})",
+        &["--max-calls", "3"],
+        21,
+        &["limit-calls"],
+    );
+    let report = check(
+        "for (;;) console.log('x'.repeat(8192))",
+        &["--max-output", "64KiB", "--limit", "flood=512KiB"],
+        21,
+        &["limit-output"],
+    );
+    let lines = report["console"].as_array().unwrap();
+    let kept: usize = lines
+        .iter()
+        .map(|line| line["text"].as_str().unwrap().len())
+        .sum();
+    assert!((32 * 1024..65 * 1024).contains(&kept), "{kept} bytes kept");
+    assert!(
+        report["console_dropped_bytes"].as_u64() > Some(256 * 1024),
+        "{report:#}"
+    );
+    check("await new Promise(() => {})", &[], 20, &["deadlock"]);
+    // Too long for a command line.
+    home.write("brackets.js", brackets);
+    let report = home
+        .run(["run", "brackets.js", "--json"])
+        .expect_code(20)
+        .json();
+    assert_eq!(report["error"]["name"], "SyntaxError");
+}
+
+#[test]
+fn a_limit_tells_a_person_which_one_and_how_to_raise_it() {
+    let ended = Home::new()
+        .run(["run", "--timeout", "200ms", "-e", "for(;;);"])
+        .expect_code(21);
+    for part in ["error:", "next:", "--timeout", "code: limit-"] {
+        assert!(ended.stderr.contains(part), "no `{part}`\n{ended}");
+    }
+    assert_eq!(ended.stdout, "");
+}
+
+#[test]
+fn after_a_run_that_was_stopped_the_next_one_is_right() {
+    let home = Home::new();
+    demo(&home, "for(;;);", &["--timeout", "100ms"]).expect_code(21);
+    assert_eq!(
+        demo(&home, "return 1 + 1", &[]).expect_code(0).json()["value"],
+        2
+    );
+}

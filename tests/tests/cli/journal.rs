@@ -1,0 +1,359 @@
+//! The record of a run: written before anything leaves, readable afterwards,
+//! true after a crash; and no call without it.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tests::binary::airlock;
+use tests::command::{Home, detached, program, start};
+
+use crate::demo;
+
+/// A server that writes down what reaches it, and the flags that add it.
+fn logging_server(home: &Home) -> (std::path::PathBuf, std::path::PathBuf) {
+    let log = home.path().join("rogue.log");
+    let config = json!({"mcpServers": {"rogue": {"command": program("rogue-server"), "env": {"ROGUE_LOG": log}}}});
+    (home.write("rogue.json", config.to_string()), log)
+}
+
+fn entries(path: &std::path::Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap();
+    text.split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'))
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn kinds(entries: &[Value]) -> Vec<&str> {
+    entries
+        .iter()
+        .map(|entry| entry["kind"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn a_run_leaves_one_journal_that_verifies() {
+    let home = Home::new();
+    let report = demo(&home, "await demo.logs_services({}); return 1", &[])
+        .expect_code(0)
+        .json();
+    let [journal] = &home.journals()[..] else {
+        panic!("{:?}", home.journals())
+    };
+    let run = report["run"].as_str().unwrap();
+    assert_eq!(journal.file_stem().unwrap().to_str(), Some(run));
+    let entries = entries(journal);
+    assert_eq!(
+        kinds(&entries),
+        ["run-started", "decided", "settled", "resumed", "ended"]
+    );
+    assert_eq!(entries[1]["decision"], "allow");
+    assert!(
+        entries[1]["reasons"][0]
+            .as_str()
+            .unwrap()
+            .contains("demo.*")
+    );
+    home.run(["runs", "verify", run]).expect_code(0);
+    home.verify_all();
+}
+
+#[test]
+fn the_journal_is_for_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    demo(&home, "return 1", &[]).expect_code(0);
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(
+        (mode(&home.journals()[0]), mode(&home.runs_dir())),
+        (0o600, 0o700)
+    );
+}
+
+#[test]
+fn runs_are_listed_and_shown_with_the_same_words() {
+    let home = Home::new();
+    let done = demo(&home, "await demo.logs_services({}); return 1", &[])
+        .expect_code(0)
+        .json();
+    let failed = demo(&home, "await demo.flaky_report({})", &[])
+        .expect_code(20)
+        .json();
+    let list = home.run(["runs", "list", "--json"]).expect_code(0).json();
+    let list = list
+        .as_array()
+        .or_else(|| list["runs"].as_array())
+        .unwrap_or_else(|| panic!("{list:#}"))
+        .clone();
+    let mut runs: Vec<_> = list
+        .iter()
+        .map(|run| (run["run"].clone(), run["status"].clone()))
+        .collect();
+    runs.sort_by_key(|(run, _)| run.to_string());
+    let mut expected = vec![
+        (done["run"].clone(), json!("done")),
+        (failed["run"].clone(), json!("failed")),
+    ];
+    expected.sort_by_key(|(run, _)| run.to_string());
+    assert_eq!(runs, expected);
+    let run = failed["run"].as_str().unwrap();
+    let shown = home
+        .run(["runs", "show", run, "--json"])
+        .expect_code(0)
+        .json();
+    assert_eq!(
+        (&shown["run"], &shown["status"], &shown["code"]),
+        (&failed["run"], &json!("failed"), &json!("tool-failed"))
+    );
+    assert_eq!(
+        (&shown["calls"][0]["tool"], &shown["calls"][0]["outcome"]),
+        (&json!("demo.flaky_report"), &json!("failed"))
+    );
+    let text = home.run(["runs", "show", run]).expect_code(0).stdout;
+    assert!(
+        text.contains("demo.flaky_report") && text.contains("tool-failed"),
+        "{text}"
+    );
+    let text = home.run(["runs", "list"]).expect_code(0).stdout;
+    assert!(text.contains(run) && text.contains("failed"), "{text}");
+}
+
+#[test]
+fn a_run_that_is_not_there_is_a_problem() {
+    let home = Home::new();
+    for args in [
+        ["runs", "show", "no-such-run"],
+        ["runs", "verify", "no-such-run"],
+        ["runs", "show", "../../etc/passwd"],
+    ] {
+        let ended = home.run(args);
+        assert!(
+            matches!(ended.code, Some(code) if code != 0 && code != 1),
+            "{ended}"
+        );
+        assert!(
+            ended.stderr.contains("error:") && ended.stderr.contains("next:"),
+            "{ended}"
+        );
+    }
+    let list = home.run(["runs", "list", "--json"]).expect_code(0).json();
+    assert!(list == json!([]) || list["runs"] == json!([]), "{list}");
+}
+
+#[test]
+fn a_changed_dropped_or_swapped_line_is_found_and_named() {
+    let home = Home::new();
+    let report = demo(&home, "await demo.logs_services({}); return 1", &[])
+        .expect_code(0)
+        .json();
+    let run = report["run"].as_str().unwrap().to_owned();
+    let journal = home.journals()[0].clone();
+    let whole = fs::read_to_string(&journal).unwrap();
+    let lines: Vec<&str> = whole.lines().collect();
+    let broken = |lines: Vec<String>, line: &str| {
+        fs::write(&journal, lines.join("\n") + "\n").unwrap();
+        let ended = home.run(["runs", "verify", &run]);
+        assert!(ended.code != Some(0) && ended.code != Some(1), "{ended}");
+        let told = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(told.contains(line), "`{line}` is not named\n{ended}");
+        fs::write(&journal, &whole).unwrap();
+    };
+    let own = |lines: &[&str]| {
+        lines
+            .iter()
+            .map(|line| (*line).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let mut changed = own(&lines);
+    changed[1] = changed[1].replace("\"decision\":\"allow\"", "\"decision\":\"deny\"");
+    assert_ne!(changed[1], lines[1]);
+    // A line is held by the digest in the line after it.
+    broken(changed, "line 3");
+    let mut dropped = own(&lines);
+    dropped.remove(1);
+    broken(dropped, "line 2");
+    let mut swapped = own(&lines);
+    swapped.swap(1, 2);
+    broken(swapped, "line 2");
+    home.run(["runs", "verify", &run]).expect_code(0);
+}
+
+#[test]
+fn a_broker_that_is_killed_in_the_middle_of_a_call_leaves_a_journal_that_names_it() {
+    let home = Home::new();
+    let code = "await demo.logs_services({}); await demo.slow_echo({ms: 30000, value: 'in doubt'}); return 1";
+    let started = start(
+        &mut home.airlock(["run", "--demo", "--allow", "demo.*", "-e", code]),
+        "",
+    );
+    let journal = wait_for(|| {
+        home.journals().first().cloned().filter(|path| {
+            fs::read_to_string(path).is_ok_and(|text| {
+                text.contains("in doubt") && text.matches("\"decided\"").count() == 2
+            })
+        })
+    });
+    started.signal(Signal::KILL);
+    assert_eq!(started.wait().code, None);
+    // A torn last line is what a dying machine leaves behind.
+    let mut bytes = fs::read(&journal).unwrap();
+    let run = journal.file_stem().unwrap().to_str().unwrap().to_owned();
+    for torn in [false, true] {
+        if torn {
+            bytes.extend_from_slice(b"{\"at_ms\":17");
+            fs::write(&journal, &bytes).unwrap();
+        }
+        let ended = home.run(["runs", "verify", &run]).expect_code(0);
+        let told = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(
+            told.contains("demo.slow_echo") && told.contains("doubt"),
+            "{ended}"
+        );
+        let json = home
+            .run(["runs", "verify", &run, "--json"])
+            .expect_code(0)
+            .json()
+            .to_string();
+        assert!(json.contains("in_doubt"), "{json}");
+    }
+    let shown = home
+        .run(["runs", "show", &run, "--json"])
+        .expect_code(0)
+        .json();
+    assert_eq!(
+        (&shown["status"], &shown["calls"][1]["outcome"]),
+        (&json!("interrupted"), &Value::Null)
+    );
+    assert_eq!(shown["in_doubt"][0]["tool"], "demo.slow_echo", "{shown:#}");
+}
+
+#[test]
+fn without_a_journal_nothing_runs() {
+    let home = Home::new();
+    let (config, log) = logging_server(&home);
+    let file = home.write("in-the-way", "a file where the state folder belongs");
+    let ended = home
+        .run([
+            "run",
+            "--mcp-config",
+            config.to_str().unwrap(),
+            "--allow",
+            "rogue.*",
+            "--state-dir",
+            file.to_str().unwrap(),
+            "-e",
+            "await rogue.fine({})",
+        ])
+        .expect_code(31);
+    assert!(
+        ended.stderr.contains("journal-unwritable") && ended.stderr.contains("next:"),
+        "{ended}"
+    );
+    let heard = fs::read_to_string(log).unwrap_or_default();
+    assert!(!heard.contains("tools/call"), "{heard}");
+}
+
+#[test]
+fn when_the_journal_can_be_written_no_more_the_next_call_does_not_leave() {
+    let home = Home::new();
+    let (config, log) = logging_server(&home);
+    let code = "const pad = 'p'.repeat(3000000); \
+        for (let i = 0; i < 100; i++) await rogue.fine({ i, pad })";
+    // Files may grow to 32 or 64 MiB at most, as on a disk that is full; the guest's own
+    // memory counts as a file here, and has to fit.
+    let mut command = Command::new(detached());
+    command
+        .args([
+            "sh",
+            "-c",
+            r#"trap "" XFSZ; ulimit -f 65536; exec "$@""#,
+            "sh",
+        ])
+        .arg(airlock());
+    command.args([
+        "run",
+        "--json",
+        "--mcp-config",
+        config.to_str().unwrap(),
+        "--allow",
+        "rogue.*",
+        "--max-calls",
+        "10000",
+        "-e",
+        code,
+    ]);
+    home.dress(&mut command);
+    let report = start(&mut command, "").wait().expect_code(31).json();
+    assert_eq!(report["code"], "journal-unwritable", "{}", report["status"]);
+    let recorded = kinds(&entries(&home.journals()[0]))
+        .iter()
+        .filter(|kind| **kind == "decided")
+        .count();
+    let heard = fs::read_to_string(log)
+        .unwrap()
+        .matches("tools/call fine")
+        .count();
+    assert!(
+        heard > 3 && heard <= recorded,
+        "{heard} calls heard, {recorded} recorded"
+    );
+}
+
+#[test]
+fn every_way_of_syncing_leaves_the_same_journal() {
+    let home = Home::new();
+    for mode in ["always", "writes", "never"] {
+        demo(
+            &home,
+            "await demo.logs_services({}); return 1",
+            &["--fsync", mode],
+        )
+        .expect_code(0);
+    }
+    for journal in home.journals() {
+        assert_eq!(kinds(&entries(&journal)).len(), 5);
+    }
+    home.verify_all();
+}
+
+#[test]
+fn the_state_folder_is_the_flags_then_the_variables_then_the_homes() {
+    let home = Home::new();
+    let holds_a_run = |dir: &str| {
+        fs::read_dir(home.path().join(dir).join("runs")).map_or(0, Iterator::count) == 1
+    };
+    let run = |args: &[&str], vars: &[(&str, &str)]| {
+        let mut command = home.airlock([&["run", "-e", "return 1"], args].concat());
+        vars.iter().for_each(|(key, dir)| {
+            command.env(key, home.path().join(dir));
+        });
+        start(&mut command, "").wait().expect_code(0);
+    };
+    let all = [
+        ("AIRLOCK_STATE_DIR", "from-variable"),
+        ("XDG_STATE_HOME", "xdg"),
+    ];
+    let flag = home.path().join("from-flag");
+    run(&["--state-dir", flag.to_str().unwrap()], &all);
+    assert!(holds_a_run("from-flag"));
+    run(&[], &all);
+    assert!(holds_a_run("from-variable"));
+    run(&[], &all[1..]);
+    assert!(holds_a_run("xdg/airlock"));
+    run(&[], &[]);
+    assert!(holds_a_run(".local/state/airlock"));
+}
+
+fn wait_for<T>(mut ready: impl FnMut() -> Option<T>) -> T {
+    let since = Instant::now();
+    loop {
+        if let Some(value) = ready() {
+            return value;
+        }
+        assert!(since.elapsed() < Duration::from_secs(20), "it never came");
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}

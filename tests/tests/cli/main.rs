@@ -1,0 +1,21 @@
+//! The command from outside: what a person or a program gives it and gets back.
+
+mod errors;
+mod exits;
+mod journal;
+mod report;
+mod rogue;
+mod scripts;
+mod secrets;
+mod signals;
+mod types;
+
+use tests::command::{Ended, Home};
+
+/// Runs code on the demo server with everything allowed, and answers the report.
+fn demo(home: &Home, code: &str, more: &[&str]) -> Ended {
+    let mut args = vec!["run", "--json", "--demo", "--allow", "demo.*"];
+    args.extend(more);
+    args.extend(["-e", code]);
+    home.run(args)
+}

@@ -1,0 +1,215 @@
+//! Servers that misbehave: each harms its own calls at most, and never the
+//! broker, the other servers, or the truth of the report.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tests::command::{Ended, Home, program};
+
+/// Runs code beside a rogue server, the demo server next to it.
+fn beside(trick: &str, code: &str, more: &[&str]) -> Ended {
+    let home = Home::new();
+    let server = format!("rogue={} {trick}", program("rogue-server").display());
+    let mut args = vec![
+        "run",
+        "--json",
+        "--demo",
+        "--server",
+        &server,
+        "--allow",
+        "*.*",
+        "--timeout",
+        "20s",
+    ];
+    args.extend(more);
+    args.extend(["-e", code]);
+    home.run(args)
+}
+
+/// Calls one bad tool, then a good one, then another server; answers what became of each.
+fn after(tool: &str, more: &[&str]) -> Value {
+    let code = format!(
+        "const word = (p) => p.then((v) => 'returned', (e) => e.code); \
+         return [await word(rogue.{tool}({{}})), await word(rogue.fine({{}})), await word(demo.logs_services({{}}))]"
+    );
+    let ended = beside("", &code, more).expect_code(0);
+    let report = ended.json();
+    report["value"].clone()
+}
+
+#[test]
+fn a_server_that_never_answers_costs_its_call_and_nothing_else() {
+    assert_eq!(
+        after("silent", &["--call-timeout", "300ms"]),
+        json!(["outcome-unknown", "returned", "returned"])
+    );
+}
+
+#[test]
+fn an_answer_that_is_far_too_large_is_refused_before_it_is_held() {
+    assert_eq!(
+        after("huge", &["--call-timeout", "10s"]),
+        json!(["outcome-unknown", "returned", "returned"])
+    );
+}
+
+#[test]
+fn an_answer_for_somebody_else_settles_nothing() {
+    assert_eq!(
+        after("other_id", &["--call-timeout", "300ms"]),
+        json!(["outcome-unknown", "returned", "returned"])
+    );
+}
+
+#[test]
+fn a_second_answer_to_one_call_is_ignored() {
+    assert_eq!(
+        after("twice", &[]),
+        json!(["returned", "returned", "returned"])
+    );
+}
+
+#[test]
+fn a_million_notifications_are_waded_through() {
+    assert_eq!(
+        after("notifications", &["--call-timeout", "15s"]),
+        json!(["returned", "returned", "returned"])
+    );
+}
+
+#[test]
+fn a_storm_of_list_changes_changes_nothing_in_a_run() {
+    assert_eq!(
+        after("list_changed", &[]),
+        json!(["returned", "returned", "returned"])
+    );
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_is_an_unknown_outcome() {
+    for tool in ["not_utf8", "deep"] {
+        let value = after(tool, &["--call-timeout", "1s"]);
+        assert!(
+            value[0] == "outcome-unknown" || value[0] == "result-invalid",
+            "{tool}: {value}"
+        );
+        assert_eq!(
+            (&value[1], &value[2]),
+            (&json!("returned"), &json!("returned")),
+            "{tool}"
+        );
+    }
+}
+
+#[test]
+fn a_result_of_the_wrong_shape_is_no_value() {
+    for tool in ["no_result", "wrong_shape"] {
+        let value = after(tool, &["--call-timeout", "1s"]);
+        assert!(
+            value[0] == "outcome-unknown" || value[0] == "result-invalid",
+            "{tool}: {value}"
+        );
+        assert_eq!(
+            (&value[1], &value[2]),
+            (&json!("returned"), &json!("returned")),
+            "{tool}"
+        );
+    }
+}
+
+#[test]
+fn garbage_between_the_lines_is_skipped() {
+    assert_eq!(
+        after("garbage", &[]),
+        json!(["returned", "returned", "returned"])
+    );
+    assert_eq!(
+        after("stderr_flood", &[]),
+        json!(["returned", "returned", "returned"])
+    );
+}
+
+#[test]
+fn a_server_that_dies_in_a_call_leaves_it_unknown_and_is_started_again_for_the_next() {
+    for tool in ["exits", "half_line"] {
+        assert_eq!(
+            after(tool, &[]),
+            json!(["outcome-unknown", "returned", "returned"]),
+            "{tool}"
+        );
+    }
+}
+
+#[test]
+fn what_a_server_asks_for_in_a_call_is_never_answered_by_the_script() {
+    assert_eq!(
+        after("asks_back", &[]),
+        json!(["returned", "returned", "returned"])
+    );
+}
+
+#[test]
+fn the_text_of_a_protocol_error_is_a_tools_failure() {
+    let code =
+        "try { await rogue.rpc_error({}); } catch (e) { return [e.code, e instanceof ToolError]; }";
+    assert_eq!(
+        beside("", code, &[]).expect_code(0).json()["value"],
+        json!(["tool-failed", true])
+    );
+}
+
+#[test]
+fn one_bad_tool_hides_no_good_one() {
+    let ended = beside("list-bad-tools", "return await rogue.fine({})", &[]).expect_code(0);
+    assert_eq!(ended.json()["value"], "fine");
+    assert!(
+        ended.stderr.contains("no_schema"),
+        "what was left out is said\n{ended}"
+    );
+}
+
+#[test]
+fn schemas_that_explode_are_left_out_in_time() {
+    let code = "const word = (p) => p.then(() => 'returned', (e) => e.code ?? e.name); \
+        return [await word(rogue.fine({})), await word((async () => rogue.bomb_remote_ref({a: 1}))())]";
+    let ended = beside("list-bombs", code, &["--call-timeout", "300ms"]).expect_code(0);
+    assert!(ended.wall < Duration::from_secs(8), "{:?}", ended.wall);
+    let value = &ended.json()["value"];
+    assert_eq!(value[0], "returned");
+    assert_ne!(
+        value[1], "returned",
+        "a schema that nobody can read lets nothing through"
+    );
+}
+
+#[test]
+fn a_slow_pattern_in_a_schema_is_bounded() {
+    let code = "try { await rogue.bomb_pattern({a: 'a'.repeat(50) + '!'}); return 'returned'; } catch (e) { return e.code ?? e.name; }";
+    let ended = beside("list-bombs", code, &["--call-timeout", "300ms"]).expect_code(0);
+    assert_ne!(ended.json()["value"], "returned");
+    assert!(ended.wall < Duration::from_secs(8), "{:?}", ended.wall);
+}
+
+#[test]
+fn a_tool_list_without_an_end_is_cut() {
+    for trick in ["list-endless", "list-loop"] {
+        let ended = beside(
+            trick,
+            "return await demo.logs_services({}).then(() => 1)",
+            &[],
+        );
+        assert!(matches!(ended.code, Some(0 | 30)), "{trick}\n{ended}");
+        assert!(
+            ended.wall < Duration::from_secs(20),
+            "{trick}: {:?}",
+            ended.wall
+        );
+        assert!(ended.stderr.contains("rogue"), "{trick}\n{ended}");
+    }
+}
+
+#[test]
+fn a_list_that_is_no_list_is_a_problem_of_that_server() {
+    let ended = beside("list-wrong", "return 1", &[]);
+    assert!(ended.stderr.contains("rogue"), "{ended}");
+}

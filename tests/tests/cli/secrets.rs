@@ -1,0 +1,87 @@
+//! Credentials stay on the host: not in output, messages, reports or journals.
+
+use std::fs;
+use std::net::TcpListener;
+
+use serde_json::json;
+use tests::command::{Ended, Home, program, start};
+
+const TOKEN: &str = "airlock-canary-5f0e9d2b71";
+
+fn run_with_token(home: &Home, config: &serde_json::Value, code: &str) -> Ended {
+    let config = home.write("servers.json", config.to_string());
+    let args = [
+        "run",
+        "--json",
+        "--mcp-config",
+        config.to_str().unwrap(),
+        "--allow",
+        "*.*",
+        "-e",
+        code,
+    ];
+    let mut command = home.airlock(args);
+    command.env("TOKEN", TOKEN);
+    start(&mut command, "").wait()
+}
+
+fn nothing_shows_it(home: &Home, ended: &Ended) {
+    assert!(
+        !ended.stdout.contains(TOKEN) && !ended.stderr.contains(TOKEN),
+        "{ended}"
+    );
+    for journal in home.journals() {
+        assert!(
+            !fs::read_to_string(&journal).unwrap().contains(TOKEN),
+            "{}",
+            journal.display()
+        );
+    }
+}
+
+#[test]
+fn a_token_in_an_unreachable_url_or_header_is_in_no_message() {
+    let home = Home::new();
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    for server in [
+        json!({"url": format!("http://{closed}/mcp"), "headers": {"Authorization": "Bearer ${env:TOKEN}"}}),
+        json!({"url": format!("http://{closed}/${{env:TOKEN}}/mcp?token=${{env:TOKEN}}")}),
+        json!({"command": "sh", "args": ["-c", "echo my token is $T >&2; exit 1"], "env": {"T": "${env:TOKEN}"}}),
+    ] {
+        let ended = run_with_token(&home, &json!({"mcpServers": {"far": server}}), "return 1")
+            .expect_code(30);
+        nothing_shows_it(&home, &ended);
+    }
+}
+
+#[test]
+fn a_token_is_not_in_the_world_of_the_script() {
+    let home = Home::new();
+    let config = json!({"mcpServers": {"rogue": {"command": program("rogue-server"), "env": {"T": "${env:TOKEN}"}}}});
+    let code = "const seen = []; for (const k of Reflect.ownKeys(globalThis)) { try { seen.push(String(k), JSON.stringify(globalThis[k])) } catch {} } \
+        return seen.join(' ') + typeof process";
+    let ended = run_with_token(&home, &config, code).expect_code(0);
+    nothing_shows_it(&home, &ended);
+}
+
+#[test]
+fn a_server_gets_the_environment_that_is_configured_and_no_more() {
+    let home = Home::new();
+    let seen = home.path().join("env.txt");
+    let script = format!("env > {}; exit 1", seen.display());
+    let config = json!({"mcpServers": {"spy": {"command": "sh", "args": ["-c", script], "env": {"GIVEN": "yes"}}}});
+    run_with_token(&home, &config, "return 1").expect_code(30);
+    let seen = fs::read_to_string(seen).unwrap();
+    let shell_own = ["PWD", "OLDPWD", "SHLVL", "_"];
+    let mut names: Vec<_> = seen
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .map(|(name, _)| name)
+        .collect();
+    names.retain(|name| !shell_own.contains(name));
+    names.sort_unstable();
+    assert_eq!(names, ["GIVEN", "HOME", "PATH"]);
+}

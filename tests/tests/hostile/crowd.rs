@@ -1,0 +1,111 @@
+//! The same scripts, 64 at once, good ones among them: nobody's end may harm
+//! another's run. Time is shared by 64 here, so deadlines are wider.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use libtest_mimic::{Failed, Trial};
+use tests::case_file::CaseFile;
+use tests::stage::Stage;
+use tests::vitals::{Vitals, settled_back};
+
+use crate::invariants::{self, Findings};
+
+const AT_ONCE: usize = 64;
+/// Every fourth run is a good one.
+const GOOD: usize = 4;
+/// A memory of the pool keeps what its last run had written, up to a bound; each
+/// of the 64 may have kept a little less in the round before.
+const KEPT_BYTES_MAX: u64 = AT_ONCE as u64 * 1024 * 1024;
+/// How much longer everything may take: 64 runs on two cores.
+const WIDER: u64 = 16;
+
+pub(crate) fn trials(cases: &[CaseFile], stage: &Arc<Stage>) -> Vec<Trial> {
+    let cases: Vec<_> = cases.iter().filter(|case| is_fit(case)).cloned().collect();
+    let stage = Arc::clone(stage);
+    vec![Trial::test("crowd::sixty_four_at_once", move || {
+        crowd(&cases, &stage).map_err(Failed::from)
+    })]
+}
+
+/// Scripts whose trick is their own length or a count of calls prove nothing more in a crowd.
+fn is_fit(case: &CaseFile) -> bool {
+    case.script.len() < 100_000 && case.name != "asy-03-ten-thousand-at-once"
+}
+
+fn crowd(cases: &[CaseFile], stage: &Arc<Stage>) -> Result<(), String> {
+    let mut findings = Findings::default();
+    // The first fills the pools, and is judged like the second.
+    for round in 0..2 {
+        let before = Vitals::now();
+        play_round(&mut findings, cases, stage, round)?;
+        if round == 1 {
+            findings.add(settled_back(before, KEPT_BYTES_MAX).map_err(|e| format!("I2/I8: {e}")));
+        }
+    }
+    findings.add(stage.reference().map_err(|e| format!("I4: {e:#}")));
+    findings.into_result()
+}
+
+fn play_round(
+    findings: &mut Findings,
+    cases: &[CaseFile],
+    stage: &Arc<Stage>,
+    round: usize,
+) -> Result<(), String> {
+    let hostile = AT_ONCE - AT_ONCE / GOOD;
+    let since = Instant::now();
+    let chosen: Vec<_> = (0..hostile)
+        .filter_map(|i| cases.get((i * 2 + round) * cases.len() / (hostile * 2)))
+        .collect();
+    let playing: Vec<_> = chosen
+        .iter()
+        .map(|case| stage.begin(&wider(case)))
+        .collect::<anyhow::Result<_>>()
+        .map_err(|e| format!("{e:#}"))?;
+    let good: Vec<_> = (0..AT_ONCE / GOOD)
+        .map(|_| stage.begin(&stage.reference_case()))
+        .collect::<anyhow::Result<_>>()
+        .map_err(|e| format!("{e:#}"))?;
+    for playing in good {
+        let played = stage.finish(playing).map_err(|e| format!("{e:#}"))?;
+        findings.add(
+            stage
+                .is_reference(&played)
+                .map_err(|e| format!("a good run among bad ones: {e:#}")),
+        );
+    }
+    for (case, playing) in chosen.iter().zip(playing) {
+        let played = stage.finish(playing).map_err(|e| format!("{e:#}"))?;
+        let mut own = Findings::default();
+        invariants::as_expected(&mut own, &timeless(case), &played);
+        invariants::journal_is_whole(&mut own, case, &played);
+        invariants::nothing_leaked(&mut own, &played);
+        findings.add(own.into_result().map_err(|e| format!("{}: {e}", case.name)));
+    }
+    findings.require(since.elapsed() < Duration::from_secs(60), || {
+        format!("{:?} for one crowd", since.elapsed())
+    });
+    Ok(())
+}
+
+fn wider(case: &CaseFile) -> CaseFile {
+    let mut case = case.clone();
+    for limit in ["run_wall_ms_max", "guest_cpu_ms_max"] {
+        if let Some(ms) = case.limits.get(limit).and_then(serde_json::Value::as_u64) {
+            case.limits.insert(limit.into(), (ms * WIDER).into());
+        }
+    }
+    case
+}
+
+/// Whoever computes among 64 may meet its deadline before its own limit.
+fn timeless(case: &CaseFile) -> CaseFile {
+    let mut case = case.clone();
+    if case.expect.iter().any(|word| word.starts_with("limit:")) {
+        case.expect.push("limit:time".into());
+        case.console_contains.clear();
+        case.outcomes = None;
+    }
+    case
+}

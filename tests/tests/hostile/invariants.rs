@@ -1,0 +1,271 @@
+//! What has to hold after every run, whatever the script did (the numbers are
+//! those of the catalogue of cases), and what the case itself expects.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tests::case_file::CaseFile;
+use tests::stage::{CANARY, Played, Reached, tool_name};
+
+/// How a run ended, in the words of the case files.
+pub(crate) fn outcome(report: &Value) -> String {
+    let code = report["code"].as_str().unwrap_or_default();
+    let word = match (report["status"].as_str().unwrap_or_default(), code) {
+        ("done", "") => "ok",
+        ("failed", "denied" | "refused" | "unanswered") => "denied",
+        ("failed", "deadlock") => "deadlock",
+        ("failed" | "stopped", "engine-fault") => "engine_fault",
+        ("failed", "internal" | "journal-unwritable") => "host_fault",
+        ("failed", _) => "script_error",
+        ("cancelled", "cancelled") => "cancelled",
+        ("stopped", _) if code.starts_with("limit-") => return code.replacen('-', ":", 1),
+        _ => "host_fault",
+    };
+    word.to_owned()
+}
+
+/// Collects what does not hold; all of it is worth seeing at once.
+#[derive(Debug, Default)]
+pub(crate) struct Findings(Vec<String>);
+
+impl Findings {
+    pub(crate) fn require(&mut self, holds: bool, what: impl FnOnce() -> String) {
+        if !holds {
+            self.0.push(what());
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: Result<(), String>) {
+        self.0.extend(other.err());
+    }
+
+    pub(crate) fn into_result(self) -> Result<(), String> {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(self.0.join("\n"))
+        }
+    }
+}
+
+/// I10: the run ended as the file says.
+pub(crate) fn as_expected(findings: &mut Findings, case: &CaseFile, played: &Played) {
+    let report = &played.report;
+    let word = outcome(report);
+    findings.require(case.expect.contains(&word), || {
+        format!(
+            "I10: `{word}` where the case expects {:?}; code {}, error {}",
+            case.expect, report["code"], report["error"]
+        )
+    });
+    let is_ok = word == "ok";
+    if let Some(value) = case.value.as_ref().filter(|_| is_ok) {
+        findings.require(&report["value"] == value, || {
+            format!("value {}, not {value}", short(&report["value"]))
+        });
+    }
+    if word == "script_error" || word == "denied" {
+        error_as_expected(findings, case, report);
+    }
+    if let Some(code) = case.code.as_ref().filter(|_| !is_ok) {
+        findings.require(report["code"] == **code, || {
+            format!("code {}, not {code}", report["code"])
+        });
+    }
+    let console = console(report);
+    for text in &case.console_contains {
+        findings.require(console.contains(text), || {
+            format!("the console does not have `{text}`: {console:.300}")
+        });
+    }
+    if let Some(max) = case.console_bytes_max {
+        findings.require(console.len() <= max, || {
+            format!("{} console bytes, more than {max}", console.len())
+        });
+    }
+    if let Some(outcomes) = &case.outcomes {
+        let found: Vec<_> = calls(report)
+            .map(|call| call["outcome"].as_str().unwrap_or_default())
+            .collect();
+        findings.require(&found == outcomes, || {
+            format!("outcomes {found:?}, not {outcomes:?}")
+        });
+    }
+}
+
+fn error_as_expected(findings: &mut Findings, case: &CaseFile, report: &Value) {
+    let error = &report["error"];
+    let text = |key: &str| error[key].as_str().unwrap_or_default();
+    findings.require(error.is_object(), || {
+        "an uncaught error without `error`".into()
+    });
+    if let Some(name) = &case.error_name {
+        findings.require(text("name") == name, || {
+            format!("a {}, not a {name}: {}", text("name"), text("message"))
+        });
+    }
+    for part in &case.error_contains {
+        findings.require(text("message").contains(part), || {
+            format!("`{}` does not say `{part}`", text("message"))
+        });
+    }
+    if let Some(line) = case.line {
+        findings.require(error["line"] == line, || {
+            format!("line {}, not {line}", error["line"])
+        });
+    }
+    if let Some(max) = case.error_bytes_max {
+        let size = text("name").len() + text("message").len() + text("stack").len();
+        findings.require(size <= max, || {
+            format!("an error of {size} bytes, more than {max}")
+        });
+    }
+}
+
+/// I3: never longer than its deadline and a quarter of a second.
+pub(crate) fn in_time(findings: &mut Findings, deadline_ms: u64, played: &Played) {
+    let most = Duration::from_millis(deadline_ms + 250);
+    findings.require(played.wall <= most, || {
+        format!(
+            "I3: {:?} of wall time, deadline {deadline_ms} ms",
+            played.wall
+        )
+    });
+}
+
+/// I5: what reached a tool was decided and recorded before; and as often as the case says.
+pub(crate) fn calls_were_recorded(
+    findings: &mut Findings,
+    case: &CaseFile,
+    played: &Played,
+    reached: &[Reached],
+) {
+    for call in reached
+        .iter()
+        .filter(|call| call.was_recorded == Some(false))
+    {
+        findings.require(false, || {
+            format!(
+                "I5: {} {:.200} was not in the journal when it was sent",
+                call.tool,
+                call.args.to_string()
+            )
+        });
+    }
+    let allowed = lines(played)
+        .filter(|line| line["kind"] == "decided" && line["decision"] == "allow")
+        .count();
+    findings.require(allowed >= reached.len(), || {
+        format!(
+            "I5: {} calls sent, {allowed} allowed in the journal",
+            reached.len()
+        )
+    });
+    for (tool, count) in &case.calls {
+        let found = reached.iter().filter(|call| call.tool == tool).count();
+        findings.require(found == *count, || {
+            format!("{tool} was reached {found} times, not {count}")
+        });
+    }
+    if let Some(args) = &case.args {
+        let found: Vec<_> = reached.iter().map(|call| &call.args).collect();
+        findings.require(found.iter().copied().eq(args), || {
+            format!("arguments {found:?}, not {args:?}")
+        });
+    }
+}
+
+/// I6: the chain verifies, each decision has its reasons, and there is one end, the report's.
+pub(crate) fn journal_is_whole(findings: &mut Findings, case: &CaseFile, played: &Played) {
+    let verified = match airlock::core::journal::read(played.journal.as_bytes()) {
+        Ok(verified) => verified,
+        Err(broken) => return findings.add(Err(format!("I6: the journal is broken: {broken}"))),
+    };
+    findings.require(verified.cut.is_none(), || "I6: the journal is cut".into());
+    findings.require(verified.in_doubt.is_empty(), || {
+        format!("I6: in doubt after the end: {:?}", verified.in_doubt)
+    });
+    let lines: Vec<Value> = lines(played).collect();
+    for line in lines.iter().filter(|line| line["kind"] == "decided") {
+        let reasons = line["reasons"]
+            .as_array()
+            .is_some_and(|reasons| !reasons.is_empty());
+        findings.require(reasons, || {
+            format!("I6: {} was decided without reasons", tool_name(line))
+        });
+    }
+    let ends: Vec<_> = lines
+        .iter()
+        .filter(|line| line["kind"] == "ended")
+        .collect();
+    findings.require(ends.len() == 1, || {
+        format!("{} terminal states in the journal", ends.len())
+    });
+    if let Some(end) = ends.first() {
+        let same = end["status"] == played.report["status"] && end["code"] == played.report["code"];
+        findings.require(same, || {
+            format!(
+                "the journal ends with {} {}, the report with {} {}",
+                end["status"], end["code"], played.report["status"], played.report["code"]
+            )
+        });
+    }
+    if case.journal_order {
+        let ids: Vec<_> = lines
+            .iter()
+            .filter(|line| line["kind"] == "decided")
+            .filter_map(|line| line["call"].as_u64())
+            .collect();
+        findings.require(ids.is_sorted(), || {
+            "decisions are not in the order of the calls".into()
+        });
+    }
+}
+
+/// I7: nothing that was planted came out.
+pub(crate) fn nothing_leaked(findings: &mut Findings, played: &Played) {
+    let report = played.report.to_string();
+    for (place, text) in [("report", &report), ("journal", &played.journal)] {
+        if let Some(at) = text.find(CANARY) {
+            let around: String = text
+                .get(at.saturating_sub(80)..)
+                .unwrap_or(text)
+                .chars()
+                .take(160)
+                .collect();
+            findings.add(Err(format!(
+                "I7: a planted credential is in the {place}: …{around}…"
+            )));
+        }
+    }
+}
+
+pub(crate) fn console(report: &Value) -> String {
+    let lines = report["console"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    lines
+        .iter()
+        .filter_map(|line| line["text"].as_str())
+        .collect()
+}
+
+fn calls(report: &Value) -> impl Iterator<Item = &Value> {
+    report["calls"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+        .iter()
+}
+
+fn lines(played: &Played) -> impl Iterator<Item = Value> {
+    played
+        .journal
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+}
+
+fn short(value: &Value) -> String {
+    value.to_string().chars().take(600).collect()
+}

@@ -1,0 +1,98 @@
+//! Hostile scripts: one file in `tests/hostile`, one test here. Each plays
+//! alone, with everything measured around it; then 64 play at once.
+
+mod crowd;
+mod invariants;
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+
+use invariants::Findings;
+use libtest_mimic::{Arguments, Failed, Trial};
+use tests::binary::workspace;
+use tests::case_file::{CaseFile, read_folder};
+use tests::stage::{CANARY, Stage};
+
+const PLANTED: &str = "AIRLOCK_TEST_PLANTED";
+
+fn main() -> ExitCode {
+    if std::env::var_os(PLANTED).is_none() {
+        return plant();
+    }
+    // Scripts make tools panic on purpose; what those say would bury the results.
+    std::panic::set_hook(Box::new(|panic| {
+        let text = panic.to_string();
+        if !text.contains(CANARY) {
+            eprintln!("{text}");
+        }
+    }));
+    let mut arguments = Arguments::from_args();
+    // What is measured around a run must be that run's.
+    arguments.test_threads = Some(1);
+    let cases = read_folder(&workspace().join("tests/hostile")).expect("the case files");
+    let stage = Arc::new(Stage::new().expect("a broker"));
+    // What is made once, at the first run, belongs to no case.
+    for _ in 0..3 {
+        stage.reference().expect("the reference run");
+    }
+    let mut trials: Vec<_> = cases
+        .iter()
+        .map(|case| alone(case.clone(), &stage))
+        .collect();
+    trials.extend(crowd::trials(&cases, &stage));
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Starts this program again with credentials in its environment and arguments in reach.
+fn plant() -> ExitCode {
+    let mut again = Command::new(std::env::current_exe().expect("a test knows where it is"));
+    again.args(std::env::args_os().skip(1)).env(PLANTED, "yes");
+    for name in [
+        "API_TOKEN",
+        "AWS_SECRET_ACCESS_KEY",
+        "AIRLOCK_SECRET",
+        "HOSTILE",
+    ] {
+        again.env(name, format!("{CANARY}-{}", name.to_lowercase()));
+    }
+    let error = again.exec();
+    eprintln!("{error}");
+    ExitCode::FAILURE
+}
+
+fn alone(case: CaseFile, stage: &Arc<Stage>) -> Trial {
+    let stage = Arc::clone(stage);
+    Trial::test(format!("alone::{}", case.name), move || {
+        play_alone(&case, &stage).map_err(Failed::from)
+    })
+}
+
+fn play_alone(case: &CaseFile, stage: &Stage) -> Result<(), String> {
+    let mut findings = Findings::default();
+    stage.log.take();
+    let played = stage.play(case).map_err(|e| format!("{e:#}"))?;
+    let reached = stage.log.take();
+    invariants::as_expected(&mut findings, case, &played);
+    let deadline_ms = stage.deadline_ms(case).map_err(|e| format!("{e:#}"))?;
+    invariants::in_time(&mut findings, deadline_ms, &played);
+    invariants::calls_were_recorded(&mut findings, case, &played, &reached);
+    invariants::journal_is_whole(&mut findings, case, &played);
+    invariants::nothing_leaked(&mut findings, &played);
+    if case.same_twice {
+        let again = stage.play(case).map_err(|e| format!("{e:#}"))?;
+        findings.require(again.report["value"] == played.report["value"], || {
+            format!(
+                "twice the same script and seed: {} and {}",
+                played.report["value"], again.report["value"]
+            )
+        });
+        stage.log.take();
+    }
+    findings.add(played.kept.map_err(|e| format!("I2/I8: {e}")));
+    findings.require(stage.log.count() == 0, || {
+        "I9: a tool was reached after the end of the run".into()
+    });
+    findings.add(stage.reference().map_err(|e| format!("I4: {e:#}")));
+    findings.into_result()
+}
