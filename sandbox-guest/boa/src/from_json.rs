@@ -1,15 +1,16 @@
 //! JSON text straight into values of the engine: no tree in between, keys made
 //! once, arrays dense.
 
+mod known;
+mod scan;
+
 use boa_engine::builtins::object::OrdinaryObject;
 use boa_engine::object::builtins::JsArray;
 use boa_engine::property::{PropertyDescriptor, PropertyKey};
 use boa_engine::{Context, JsObject, JsString, JsValue};
-use rustc_hash::FxHashMap;
 
-/// Keys that are remembered while one text is read.
-const KEYS_MAX: usize = 512;
-const KEY_BYTES_MAX: usize = 64;
+use known::Known;
+use scan::{Plain, plain};
 
 /// Why a text is not JSON, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub(crate) fn decode(
         text,
         at: 0,
         depth_left: depth_max,
-        keys: FxHashMap::default(),
+        known: Known::new(text),
         object_prototype: context.intrinsics().constructors().object().prototype(),
     };
     decoder.spaces();
@@ -44,7 +45,7 @@ struct Decoder<'a> {
     text: &'a [u8],
     at: usize,
     depth_left: u32,
-    keys: FxHashMap<&'a [u8], PropertyKey>,
+    known: Known<'a>,
     object_prototype: JsObject,
 }
 
@@ -175,43 +176,41 @@ impl<'a> Decoder<'a> {
     }
 
     fn key(&mut self) -> Decoded<PropertyKey> {
-        let start = self.at;
-        let end = self.plain_end(start + 1);
-        let raw = self.text.get(start + 1..end).unwrap_or_default();
-        if self.text.get(end) == Some(&b'"') && raw.len() <= KEY_BYTES_MAX {
-            if let Some(key) = self.keys.get(raw) {
-                self.at = end + 1;
-                return Ok(key.clone());
-            }
-            let key = PropertyKey::from(self.string()?);
-            if self.keys.len() < KEYS_MAX {
-                self.keys.insert(raw, key.clone());
-            }
+        let rest = self.text.get(self.at + 1..).unwrap_or_default();
+        if let Some((key, length)) = self.known.following(rest) {
+            self.at += length + 2;
             return Ok(key);
         }
-        self.string().map(PropertyKey::from)
-    }
-
-    /// The first byte from `at` on that needs more than copying.
-    fn plain_end(&self, at: usize) -> usize {
-        let rest = self.text.get(at..).unwrap_or_default();
-        let plain = rest
-            .iter()
-            .position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20)
-            .unwrap_or(rest.len());
-        at + plain
+        let Plain { length, .. } = plain(rest);
+        let raw = rest.get(..length).unwrap_or_default();
+        if rest.get(length) != Some(&b'"') {
+            return self.string().map(PropertyKey::from);
+        }
+        if let Some(key) = self.known.key(raw) {
+            self.at += length + 2;
+            return Ok(key);
+        }
+        let key = PropertyKey::from(self.string()?);
+        self.known.remember(raw, &key);
+        Ok(key)
     }
 
     fn string(&mut self) -> Decoded<JsString> {
         let start = self.at + 1;
-        let end = self.plain_end(start);
-        if self.text.get(end) == Some(&b'"') {
-            let raw = self.text.get(start..end).unwrap_or_default();
-            let text = std::str::from_utf8(raw).map_err(|_| self.refuse("text is not UTF-8"))?;
-            self.at = end + 1;
-            return Ok(JsString::from(text));
+        let rest = self.text.get(start..).unwrap_or_default();
+        let Plain { length, is_ascii } = plain(rest);
+        if rest.get(length) != Some(&b'"') {
+            return self.escaped_string(start);
         }
-        self.escaped_string(start)
+        let raw = rest.get(..length).unwrap_or_default();
+        let string = if is_ascii {
+            self.known.ascii(raw)
+        } else {
+            let text = std::str::from_utf8(raw).map_err(|_| self.refuse("text is not UTF-8"))?;
+            JsString::from(text)
+        };
+        self.at = start + length + 1;
+        Ok(string)
     }
 
     /// A string with escapes, built as UTF-16, since escapes may be lone surrogates.
@@ -219,7 +218,8 @@ impl<'a> Decoder<'a> {
         let mut units: Vec<u16> = Vec::new();
         self.at = start;
         loop {
-            let end = self.plain_end(self.at);
+            let rest = self.text.get(self.at..).unwrap_or_default();
+            let end = self.at + plain(rest).length;
             let raw = self.text.get(self.at..end).unwrap_or_default();
             let text = std::str::from_utf8(raw).map_err(|_| self.refuse("text is not UTF-8"))?;
             units.extend(text.encode_utf16());

@@ -1,0 +1,143 @@
+//! What one text says again and again: keys, in the same order from object to
+//! object, and short strings. Each is made once.
+
+use std::hash::BuildHasher;
+
+use boa_engine::JsString;
+use boa_engine::property::PropertyKey;
+use boa_engine::string::JsStr;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+const KEYS_MAX: usize = 512;
+const KEY_BYTES_MAX: usize = 64;
+
+/// Strings are remembered in texts from this length on; in a short one there is
+/// too little to gain.
+const TEXT_BYTES_MIN: usize = 16 * 1024;
+const STRING_BYTES_MAX: usize = 24;
+const STRINGS: usize = 256;
+
+pub(super) struct Known<'a> {
+    keys: Vec<Key<'a>>,
+    places: FxHashMap<&'a [u8], usize>,
+    /// The key that was read last.
+    latest: usize,
+    /// By hash; empty in a short text. A newer string takes the place of an older one.
+    strings: Vec<Option<(&'a [u8], JsString)>>,
+}
+
+struct Key<'a> {
+    raw: &'a [u8],
+    key: PropertyKey,
+    /// The key that followed this one the last time.
+    next: usize,
+}
+
+impl<'a> Known<'a> {
+    pub(super) fn new(text: &[u8]) -> Self {
+        let strings = if text.len() < TEXT_BYTES_MIN {
+            0
+        } else {
+            STRINGS
+        };
+        Self {
+            keys: Vec::new(),
+            places: FxHashMap::default(),
+            latest: 0,
+            strings: vec![None; strings],
+        }
+    }
+
+    /// The key that followed the latest one before, if `text` begins with it and
+    /// its closing quote; and its length without the quote.
+    pub(super) fn following(&mut self, text: &[u8]) -> Option<(PropertyKey, usize)> {
+        let next = self.keys.get(self.latest)?.next;
+        let known = self.keys.get(next)?;
+        let length = known.raw.len();
+        if text.get(length) == Some(&b'"') && text.starts_with(known.raw) {
+            self.latest = next;
+            return Some((known.key.clone(), length));
+        }
+        None
+    }
+
+    /// A key that was read before.
+    pub(super) fn key(&mut self, raw: &[u8]) -> Option<PropertyKey> {
+        let place = *self.places.get(raw)?;
+        let key = self.keys.get(place)?.key.clone();
+        self.follow(place);
+        Some(key)
+    }
+
+    pub(super) fn remember(&mut self, raw: &'a [u8], key: &PropertyKey) {
+        if self.keys.len() < KEYS_MAX && raw.len() <= KEY_BYTES_MAX {
+            let place = self.keys.len();
+            self.keys.push(Key {
+                raw,
+                key: key.clone(),
+                next: 0,
+            });
+            self.places.insert(raw, place);
+            self.follow(place);
+        }
+    }
+
+    fn follow(&mut self, place: usize) {
+        if let Some(latest) = self.keys.get_mut(self.latest) {
+            latest.next = place;
+        }
+        self.latest = place;
+    }
+
+    /// The string of these bytes, all of them ASCII.
+    pub(super) fn ascii(&mut self, raw: &'a [u8]) -> JsString {
+        let make = || JsString::from(JsStr::latin1(raw));
+        if raw.len() > STRING_BYTES_MAX || self.strings.is_empty() {
+            return make();
+        }
+        let place = FxBuildHasher.hash_one(raw) as usize % self.strings.len();
+        let Some(known) = self.strings.get_mut(place) else {
+            return make();
+        };
+        match known {
+            Some((same, string)) if *same == raw => string.clone(),
+            _ => known.insert((raw, make())).1.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> PropertyKey {
+        PropertyKey::from(JsString::from(text))
+    }
+
+    #[test]
+    fn keys_that_follow_each_other_are_expected_and_others_are_looked_up() {
+        let mut known = Known::new(b"");
+        assert_eq!(known.following(b"id\":1"), None);
+        known.remember(b"id", &key("id"));
+        known.remember(b"name", &key("name"));
+        assert_eq!(known.key(b"id"), Some(key("id")));
+        assert_eq!(known.following(b"name\": 2"), Some((key("name"), 4)));
+        assert_eq!(known.following(b"id\":1"), Some((key("id"), 2)));
+        assert_eq!(known.following(b"names\":1"), None);
+        assert_eq!(known.following(b"nam"), None);
+        assert_eq!(known.key(b"other"), None);
+    }
+
+    #[test]
+    fn strings_are_the_same_whether_remembered_or_not() {
+        let long = vec![b'x'; TEXT_BYTES_MIN];
+        for mut known in [Known::new(b""), Known::new(&long)] {
+            for number in 0..1_000 {
+                let text = format!("string {}", number % 300);
+                let text: &'static str = text.leak();
+                assert_eq!(known.ascii(text.as_bytes()), JsString::from(text));
+            }
+            assert_eq!(known.ascii(b""), JsString::from(""));
+        }
+    }
+}
