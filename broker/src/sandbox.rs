@@ -16,6 +16,7 @@ mod image;
 mod live;
 mod memory;
 mod second_look;
+mod shadow_stack;
 mod ticker;
 
 use std::fmt;

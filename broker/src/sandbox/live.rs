@@ -4,8 +4,8 @@ use std::fmt;
 
 use airlock_core::effect::{GuestStop, GuestUsage};
 use airlock_core::limits::Limit;
-use sandbox_protocol::Step;
 use sandbox_protocol::codec::decode_step;
+use sandbox_protocol::{Step, StepState};
 use wasmtime::{
     Extern, Instance, Memory, ModuleExport, PoolConcurrencyLimitError, Store, Trap, TypedFunc,
     UpdateDeadline, WasmParams, WasmResults,
@@ -15,6 +15,7 @@ use super::Sandbox;
 use super::bounds::{GuestBounds, StopHandle, Stopped, Watch};
 use super::image::Loaded;
 use super::memory::{self, LastWords};
+use super::shadow_stack;
 
 /// Which of a guest's functions takes the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,6 +138,9 @@ impl Live {
         self.store.data_mut().leave();
         let step = step.map_err(|error| self.stop_of(&error))?;
         self.check(&step)?;
+        if turn == Turn::Start && matches!(step.state, StepState::Waiting { .. }) {
+            shadow_stack::release(self.memory.data_mut(&mut self.store));
+        }
         Ok(step)
     }
 
