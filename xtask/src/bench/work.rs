@@ -71,9 +71,10 @@ fn big() -> (String, String) {
         if of > 0 {
             text.push(',');
         }
+        let bytes = (chance >> 20) % 100_000;
         let row = json!({
-            "id": of, "at": "2026-03-01T08:15:00Z", "level": level, "service": service, "ms": ms,
-            "message": "connection reset by peer while reading the head of the reply"
+            "id": of, "at": time_of_day(of), "level": level, "service": service, "ms": ms,
+            "message": format!("connection reset by peer after {bytes} bytes of the reply")
         });
         text.push_str(&row.to_string());
         if level == "error" && ms > 990.0 {
@@ -89,6 +90,12 @@ fn big() -> (String, String) {
     let filtered =
         json!({ "slow": slow, "of": of, "worst": { "id": id, "service": service, "ms": ms } });
     (text, filtered.to_string())
+}
+
+/// A time that differs from row to row.
+fn time_of_day(row: u64) -> String {
+    let (seconds, minutes, hours) = (row % 60, row / 60 % 60, row / 3_600 % 24);
+    format!("2026-03-01T{hours:02}:{minutes:02}:{seconds:02}Z")
 }
 
 fn pick(words: &[&'static str], number: u64) -> &'static str {
