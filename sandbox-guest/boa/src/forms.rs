@@ -137,7 +137,9 @@ fn single_expression(script: &str) -> Option<Single> {
         return None;
     }
     let mut interner = Interner::default();
-    let body = parse_body(script, &mut interner).ok()?;
+    let Ok(body) = parse_body(script, &mut interner) else {
+        return nameless_function(script, start);
+    };
     let [item] = body.statements() else {
         return None;
     };
@@ -151,6 +153,25 @@ fn single_expression(script: &str) -> Option<Single> {
             Statement::Expression(expression) => of_expression(expression),
             _ => None,
         },
+    }
+}
+
+/// `function () {}` alone is no statement, and what was meant is clear.
+fn nameless_function(script: &str, start: &str) -> Option<Single> {
+    if !start.starts_with("function") && !start.starts_with("async") {
+        return None;
+    }
+    let in_brackets = format!("({}\n)", script.trim_end().trim_end_matches(';'));
+    let mut interner = Interner::default();
+    let body = parse_body(&in_brackets, &mut interner).ok()?;
+    match body.statements() {
+        [StatementListItem::Statement(statement)] => match statement.as_ref() {
+            Statement::Expression(expression) => {
+                of_expression(expression).filter(|single| matches!(single, Single::Function))
+            }
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -12,7 +12,7 @@ use boa_engine::{
 
 use crate::kept::{self, Kept};
 use crate::run::Run;
-use crate::{console, from_json, stubs, timers, web};
+use crate::{console, from_json, sort, stubs, timers, web};
 
 type Native = fn(&JsValue, &[JsValue], &mut Context) -> JsResult<JsValue>;
 
@@ -63,6 +63,7 @@ pub(crate) fn install(context: &mut Context) -> JsResult<Kept> {
     let kept = Kept::gather(engine_stack, traps, tool_error_prototype, context)?;
     replace_json_parse(context)?;
     replace_math_random(context)?;
+    sort::install(context)?;
     Ok(kept)
 }
 
@@ -178,7 +179,7 @@ fn replace_math_random(context: &mut Context) -> JsResult<()> {
     Ok(())
 }
 
-fn define(object: &JsObject, name: &str, value: JsValue) {
+pub(crate) fn define(object: &JsObject, name: &str, value: JsValue) {
     object.insert_property(
         js_string!(name),
         boa_engine::property::PropertyDescriptor::builder()

@@ -24,6 +24,7 @@ mod nesting;
 mod place;
 mod quiet;
 mod run;
+mod sort;
 mod stubs;
 mod timers;
 mod to_json;

@@ -73,8 +73,11 @@ fn the_three_forms_that_models_write_all_run() {
         "async () => { const n = await Promise.resolve(41); return n + 1; }",
         "(async () => 42)",
         "async function main() { return 42; }",
+        "function () { return 42; }",
+        "async function (input) { return 42; };",
         "() => 42",
         "export default 42;",
+        "export default async () => 42;",
         "export default async function main() { return 42 }",
         "const n = await Promise.resolve(42);\nexport default n;",
     ] {

@@ -1,0 +1,316 @@
+//! `sort` and `toSorted`. The engine sorts with Rust's own sort, which may panic
+//! when a comparison contradicts itself, and a script's comparisons may. This
+//! is a merge sort: any answers give some order, and a throw ends it.
+
+use std::cmp::Ordering;
+
+use boa_engine::object::builtins::{JsArray, JsTypedArray};
+use boa_engine::object::{FunctionObjectBuilder, JsObject};
+use boa_engine::{
+    Context, JsArgs, JsNativeError, JsResult, JsString, JsValue, NativeFunction, js_string,
+};
+
+/// Longer arrays do not exist.
+const ARRAY_LENGTH_MAX: u64 = u32::MAX as u64;
+
+type Native = fn(&JsValue, &[JsValue], &JsObject, &mut Context) -> JsResult<JsValue>;
+
+/// Takes the place of the engine's functions, which stay reachable from here alone.
+pub(crate) fn install(context: &mut Context) -> JsResult<()> {
+    let arrays = prototype_of("Array", context)?;
+    let bytes = prototype_of("Uint8Array", context)?;
+    let typed = bytes
+        .prototype()
+        .ok_or_else(|| JsNativeError::typ().with_message("typed arrays share no prototype"))?;
+    let functions: [(&JsObject, &str, Native); 4] = [
+        (&arrays, "sort", sort),
+        (&arrays, "toSorted", to_sorted),
+        (&typed, "sort", sort_typed),
+        (&typed, "toSorted", to_sorted_typed),
+    ];
+    for (prototype, name, native) in functions {
+        replace(prototype, name, native, context)?;
+    }
+    Ok(())
+}
+
+fn prototype_of(class: &str, context: &mut Context) -> JsResult<JsObject> {
+    let class = context.global_object().get(js_string!(class), context)?;
+    let prototype = match class.as_object() {
+        Some(class) => class.get(js_string!("prototype"), context)?,
+        None => JsValue::undefined(),
+    };
+    let missing = || JsNativeError::typ().with_message("a class without a prototype");
+    Ok(prototype.as_object().ok_or_else(missing)?)
+}
+
+fn replace(
+    prototype: &JsObject,
+    name: &str,
+    native: Native,
+    context: &mut Context,
+) -> JsResult<()> {
+    let original = prototype.get(js_string!(name), context)?;
+    let original = original
+        .as_object()
+        .ok_or_else(|| JsNativeError::typ().with_message("nothing to replace"))?;
+    let function = NativeFunction::from_copy_closure_with_captures(
+        move |this, args, original: &JsObject, context| native(this, args, original, context),
+        original,
+    );
+    let function = FunctionObjectBuilder::new(context.realm(), function)
+        .name(js_string!(name))
+        .length(1)
+        .build();
+    crate::globals::define(prototype, name, function.into());
+    Ok(())
+}
+
+fn sort(
+    this: &JsValue,
+    args: &[JsValue],
+    _: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    let compare = comparison(args)?;
+    let object = this.to_object(context)?;
+    let length = length_of(&object, context)?;
+    let mut items = Vec::new();
+    for i in 0..length {
+        if object.has_property(i, context)? {
+            items.push(object.get(i, context)?);
+        }
+    }
+    let items = in_order(items, compare.as_ref(), context)?;
+    let count = items.len() as u64;
+    for (i, item) in (0..count).zip(items) {
+        object.set(i, item, true, context)?;
+    }
+    // What was a hole is one at the end.
+    for i in count..length {
+        object.delete_property_or_throw(i, context)?;
+    }
+    Ok(object.into())
+}
+
+fn to_sorted(
+    this: &JsValue,
+    args: &[JsValue],
+    _: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    let compare = comparison(args)?;
+    let object = this.to_object(context)?;
+    let length = length_of(&object, context)?;
+    if length > ARRAY_LENGTH_MAX {
+        return Err(JsNativeError::range()
+            .with_message("the array is too long")
+            .into());
+    }
+    let mut items = Vec::new();
+    for i in 0..length {
+        items.push(object.get(i, context)?);
+    }
+    let items = in_order(items, compare.as_ref(), context)?;
+    Ok(JsArray::from_iter(items, context).into())
+}
+
+/// Without a comparison of the script's own the engine's order of numbers is
+/// one; and whatever is no typed array is refused by the engine in its own words.
+fn sort_typed(
+    this: &JsValue,
+    args: &[JsValue],
+    original: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    let Some((object, items)) = typed_items(this, args, context)? else {
+        return original.call(this, args, context);
+    };
+    write(&object, items, args, context)
+}
+
+fn to_sorted_typed(
+    this: &JsValue,
+    args: &[JsValue],
+    original: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    let Some((_, items)) = typed_items(this, args, context)? else {
+        return original.call(this, args, context);
+    };
+    let copy = original.call(this, &[], context)?.to_object(context)?;
+    write(&copy, items, args, context)
+}
+
+fn typed_items(
+    this: &JsValue,
+    args: &[JsValue],
+    context: &mut Context,
+) -> JsResult<Option<(JsObject, Vec<JsValue>)>> {
+    let object = this
+        .as_object()
+        .filter(|_| args.get_or_undefined(0).is_callable());
+    let typed = object.and_then(|object| JsTypedArray::from_object(object).ok());
+    let Some(typed) = typed else { return Ok(None) };
+    let length = typed.length(context)?;
+    let object = JsObject::from(typed);
+    let items = (0..length)
+        .map(|i| object.get(i, context))
+        .collect::<JsResult<_>>()?;
+    Ok(Some((object, items)))
+}
+
+fn write(
+    object: &JsObject,
+    items: Vec<JsValue>,
+    args: &[JsValue],
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    let compare = comparison(args)?;
+    let items = in_order(items, compare.as_ref(), context)?;
+    for (i, item) in items.into_iter().enumerate() {
+        object.set(i, item, true, context)?;
+    }
+    Ok(object.clone().into())
+}
+
+fn comparison(args: &[JsValue]) -> JsResult<Option<JsObject>> {
+    let compare = args.get_or_undefined(0);
+    if compare.is_undefined() {
+        return Ok(None);
+    }
+    let what = "The comparison function must be either a function or undefined";
+    let callable = compare.as_callable();
+    Ok(Some(
+        callable.ok_or_else(|| JsNativeError::typ().with_message(what))?,
+    ))
+}
+
+fn length_of(object: &JsObject, context: &mut Context) -> JsResult<u64> {
+    object
+        .get(js_string!("length"), context)?
+        .to_length(context)
+}
+
+/// Undefined items go last and are compared with nothing.
+fn in_order(
+    items: Vec<JsValue>,
+    compare: Option<&JsObject>,
+    context: &mut Context,
+) -> JsResult<Vec<JsValue>> {
+    let (undefined, items): (Vec<_>, Vec<_>) = items.into_iter().partition(JsValue::is_undefined);
+    let order = match compare {
+        Some(compare) => merge_sort(items.len(), |a, b| {
+            by_script(compare, a, b, &items, context)
+        })?,
+        None => {
+            let texts = items
+                .iter()
+                .map(|item| item.to_string(context))
+                .collect::<JsResult<Vec<JsString>>>()?;
+            merge_sort(items.len(), |a, b| Ok(texts.get(a).cmp(&texts.get(b))))?
+        }
+    };
+    let sorted = order.into_iter().filter_map(|i| items.get(i).cloned());
+    Ok(sorted.chain(undefined).collect())
+}
+
+fn by_script(
+    compare: &JsObject,
+    a: usize,
+    b: usize,
+    items: &[JsValue],
+    context: &mut Context,
+) -> JsResult<Ordering> {
+    let pair = [a, b].map(|i| items.get(i).cloned().unwrap_or_default());
+    let answer = compare
+        .call(&JsValue::undefined(), &pair, context)?
+        .to_number(context)?;
+    Ok(answer.partial_cmp(&0.0).unwrap_or(Ordering::Equal))
+}
+
+/// The numbers below `count` in the order that `compare` gives them; equal ones
+/// stay as they are.
+fn merge_sort(
+    count: usize,
+    mut compare: impl FnMut(usize, usize) -> JsResult<Ordering>,
+) -> JsResult<Vec<usize>> {
+    let mut from: Vec<usize> = (0..count).collect();
+    let mut into = Vec::with_capacity(count);
+    let mut width = 1;
+    while width < count {
+        into.clear();
+        for pair in from.chunks(width * 2) {
+            let (left, right) = pair.split_at(width.min(pair.len()));
+            merge(left, right, &mut into, &mut compare)?;
+        }
+        std::mem::swap(&mut from, &mut into);
+        width *= 2;
+    }
+    Ok(from)
+}
+
+fn merge(
+    mut left: &[usize],
+    mut right: &[usize],
+    into: &mut Vec<usize>,
+    compare: &mut impl FnMut(usize, usize) -> JsResult<Ordering>,
+) -> JsResult<()> {
+    // Most of what is sorted is nearly sorted.
+    let in_order = match (left.last(), right.first()) {
+        (Some(a), Some(b)) => compare(*a, *b)?.is_le(),
+        _ => true,
+    };
+    while let ([a, left_rest @ ..], [b, right_rest @ ..]) = (left, right) {
+        if in_order || compare(*a, *b)?.is_le() {
+            into.push(*a);
+            left = left_rest;
+        } else {
+            into.push(*b);
+            right = right_rest;
+        }
+    }
+    into.extend_from_slice(left);
+    into.extend_from_slice(right);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(items: &[i32]) -> Vec<i32> {
+        let order = merge_sort(items.len(), |a, b| Ok(items[a].cmp(&items[b]))).unwrap();
+        order.into_iter().map(|i| items[i]).collect()
+    }
+
+    #[test]
+    fn numbers_come_out_in_order_and_equals_in_their_own() {
+        for items in [
+            &[][..],
+            &[1],
+            &[2, 1],
+            &[3, 1, 2],
+            &[5, 4, 3, 2, 1, 0, 9, 9, 1],
+        ] {
+            let mut expected = items.to_vec();
+            expected.sort_unstable();
+            assert_eq!(sorted(items), expected);
+        }
+        let keys = [1, 0, 1, 0, 1];
+        let order = merge_sort(5, |a, b| Ok(keys[a].cmp(&keys[b]))).unwrap();
+        assert_eq!(order, [1, 3, 0, 2, 4]);
+    }
+
+    #[test]
+    fn a_comparison_that_contradicts_itself_loses_and_doubles_nothing() {
+        let mut flip = Ordering::Less;
+        let mut order = merge_sort(1000, |_, _| {
+            flip = flip.reverse();
+            Ok(flip)
+        })
+        .unwrap();
+        order.sort_unstable();
+        assert!(order.into_iter().eq(0..1000));
+    }
+}
