@@ -2,5 +2,5 @@
 // expect: limit:output
 // limits: console_bytes_max=65536 console_flood_bytes_max=4194304 guest_cpu_ms_max=2500 run_wall_ms_max=3000
 // console: xxxxxxxx
-// console bytes max: 65536
+// console bytes max: 65700
 for (;;) console.log("x".repeat(1e4));

@@ -175,18 +175,28 @@ fn a_flood_of_output_is_kept_counted_and_stopped() {
         "{:?}",
         told.end
     );
-    let kept: usize = told.console.iter().map(String::len).sum();
-    assert!(kept < 300_000, "{kept}");
-    assert_eq!(
-        told.console.last().unwrap(),
-        "[output beyond 262144 bytes is not kept]"
-    );
+    let kept: usize = told.console.iter().map(|line| line.len() + 1).sum();
+    assert_eq!(kept, 262_144, "to the byte, each line with its break");
 
     start.script = "try { for (;;) console.log('x'.repeat(1e4)) } catch { return 'caught' } finally { return 'finally' }".to_owned();
     assert!(matches!(
         drive(&start, BOUNDS, echo).end,
         End::State(StepState::OutputFlood)
     ));
+}
+
+#[test]
+fn empty_lines_are_not_free() {
+    let mut start = start("for (;;) console.log('')");
+    start.limits.console_bytes_max = 1_000;
+    start.limits.console_flood_bytes_max = 20_000;
+    let told = drive(&start, BOUNDS, echo);
+    assert!(
+        matches!(told.end, End::State(StepState::OutputFlood)),
+        "{:?}",
+        told.end
+    );
+    assert_eq!(told.console.len(), 1_000);
 }
 
 #[test]

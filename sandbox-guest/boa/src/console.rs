@@ -21,33 +21,24 @@ pub(crate) struct Console {
 impl Console {
     /// Keeps what fits and counts the rest.
     pub(crate) fn print(&mut self, level: ConsoleLevel, text: &str, limits: &GuestLimits) {
-        let length = text.len() as u64;
+        // A line costs its line break too, or empty ones would be free; the host counts alike.
+        let length = text.len() as u64 + 1;
         let room = u64::from(limits.console_bytes_max).saturating_sub(self.kept_bytes);
         if length <= room && self.dropped_bytes == 0 {
             self.kept_bytes += length;
             append_line(&mut self.printed, level, text);
         } else {
-            let first = self.dropped_bytes == 0;
-            let mut cut = usize::try_from(room).unwrap_or(usize::MAX).min(text.len());
-            while !text.is_char_boundary(cut) {
-                cut -= 1;
-            }
-            let kept = if first {
-                text.get(..cut).unwrap_or_default()
+            let kept = if self.dropped_bytes == 0 {
+                beginning(text, room.saturating_sub(1))
             } else {
                 ""
             };
-            self.kept_bytes += kept.len() as u64;
-            self.dropped_bytes += (text.len() - kept.len()) as u64;
+            self.dropped_bytes += length;
             if !kept.is_empty() {
+                let kept_bytes = kept.len() as u64 + 1;
+                self.kept_bytes += kept_bytes;
+                self.dropped_bytes -= kept_bytes;
                 append_line(&mut self.printed, level, kept);
-            }
-            if first {
-                let marker = format!(
-                    "[output beyond {} bytes is not kept]",
-                    limits.console_bytes_max
-                );
-                append_line(&mut self.printed, ConsoleLevel::Warn, &marker);
             }
         }
         self.flooded |= self.kept_bytes + self.dropped_bytes > limits.console_flood_bytes_max;
@@ -64,6 +55,17 @@ impl Console {
         landmark::printed_at(&self.printed);
         lines
     }
+}
+
+/// As much of the text as fits, in whole characters.
+fn beginning(text: &str, bytes_max: u64) -> &str {
+    let mut cut = usize::try_from(bytes_max)
+        .unwrap_or(usize::MAX)
+        .min(text.len());
+    while !text.is_char_boundary(cut) {
+        cut -= 1;
+    }
+    text.get(..cut).unwrap_or_default()
 }
 
 /// `print(level, ...values)`: what every method of `console` ends in.
