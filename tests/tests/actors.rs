@@ -171,7 +171,7 @@ fn memory_of_a_run_is_not_readable_in_the_next() {
     let wide = json!({"run_wall_ms_max": 10000, "guest_cpu_ms_max": 8000});
     let plant = "const kept = []; for (let i = 0; i < 200; i++) kept.push(new Uint8Array(65536).fill(0xA7)); return kept.length";
     let scan = "let found = 0; for (let i = 0; i < 20; i++) { const b = new Uint8Array(65536); if (b.indexOf(0xA7) >= 0) found++; } return found";
-    for _ in 0..40 {
+    for _ in 0..8 {
         stage
             .begin(&limited(plant, wide.clone()))
             .and_then(|playing| stage.finish(playing))
