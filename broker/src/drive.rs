@@ -4,6 +4,7 @@
 mod hands;
 mod hear;
 mod record;
+mod strike;
 
 use airlock_core::report::Report;
 use airlock_core::run::{Run, RunSpec};

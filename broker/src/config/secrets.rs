@@ -1,6 +1,8 @@
 //! The values that must never be shown, stored, or given to a script, and how
 //! they are struck out of texts that somebody else wrote.
 
+mod json;
+
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -66,14 +68,20 @@ impl Secrets {
         struck
     }
 
-    /// The same in place, for bytes that should be text; bytes that are not UTF-8 hold no secret of ours.
-    pub(crate) fn strike_bytes(&self, bytes: &mut Vec<u8>) {
+    /// Whether the text is a secret and nothing else.
+    fn is_one(&self, text: &str) -> bool {
+        self.0.iter().any(|pattern| pattern == text)
+    }
+
+    /// The same in place, for JSON text, which it stays. Bytes that are not UTF-8 are no
+    /// JSON, and whoever reads them next refuses them.
+    pub(crate) fn strike_json(&self, bytes: &mut Vec<u8>) {
         if self.is_empty() {
             return;
         }
         if let Some(struck) = std::str::from_utf8(bytes)
             .ok()
-            .and_then(|text| self.strike(text))
+            .and_then(|text| json::strike(self, text))
         {
             *bytes = struck.into_bytes();
         }

@@ -17,6 +17,7 @@ use tokio::time::Sleep;
 
 use super::Record;
 use super::record::RecordError;
+use super::strike;
 use crate::broker::{Cancel, Inner, RunEvent};
 use crate::sandbox::{Guest, GuestBounds};
 
@@ -130,7 +131,10 @@ impl<'a> Hands<'a> {
                     let wait = Duration::from_millis(at_ms.saturating_sub(self.now_ms()));
                     self.alarm = Some(Box::pin(tokio::time::sleep(wait)));
                 }
-                Effect::Finish(report) => return Ok(Some(*report)),
+                Effect::Finish(mut report) => {
+                    strike::calls(&self.broker.secrets, &mut report.calls);
+                    return Ok(Some(*report));
+                }
             }
         }
         self.flush()?;
@@ -139,10 +143,10 @@ impl<'a> Hands<'a> {
 
     fn flush(&mut self) -> Result<(), RecordError> {
         let written = self.record.flush()?;
-        written
-            .into_iter()
-            .filter_map(RunEvent::of)
-            .for_each(|event| (self.watch)(event));
+        for mut event in written.into_iter().filter_map(RunEvent::of) {
+            strike::event(&self.broker.secrets, &mut event);
+            (self.watch)(event);
+        }
         Ok(())
     }
 
@@ -161,7 +165,7 @@ impl<'a> Hands<'a> {
             let mut reply = tokio::time::timeout(wall, reply)
                 .await
                 .unwrap_or_else(|_| late());
-            strike(secrets, &mut reply);
+            strike::reply(secrets, &mut reply);
             (id, reply)
         };
         let (abort, registration) = AbortHandle::new_pair();
@@ -188,27 +192,16 @@ impl<'a> Hands<'a> {
     }
 
     fn came(&mut self, came: Result<Step, GuestStop>, usage: GuestUsage) {
+        let secrets = &self.broker.secrets;
         self.heard.push(match came {
-            Ok(step) => Event::Stepped { step, usage },
-            Err(stop) => Event::GuestStopped { stop, usage },
+            Ok(mut step) => {
+                strike::step(secrets, &mut step);
+                Event::Stepped { step, usage }
+            }
+            Err(mut stop) => {
+                strike::stop(secrets, &mut stop);
+                Event::GuestStopped { stop, usage }
+            }
         });
-    }
-}
-
-/// Credentials stay on this side, also when a server repeats them.
-fn strike(secrets: &crate::config::Secrets, reply: &mut Reply) {
-    match reply {
-        Reply::Result {
-            content,
-            structured_content,
-            ..
-        } => {
-            secrets.strike_bytes(content);
-            structured_content
-                .iter_mut()
-                .for_each(|bytes| secrets.strike_bytes(bytes));
-        }
-        Reply::Refused { message, .. } => secrets.strike_text(message),
-        Reply::NotSent { why } | Reply::Lost { why, .. } => secrets.strike_text(why),
     }
 }

@@ -8,6 +8,11 @@ use tests::command::{Ended, Home, program, start};
 
 const TOKEN: &str = "airlock-canary-5f0e9d2b71";
 
+/// A server that is given the token, and would rather misbehave than tell.
+fn rogue_with(token: &str) -> serde_json::Value {
+    json!({"mcpServers": {"rogue": {"command": program("rogue-server"), "env": {"T": token}}}})
+}
+
 fn run_with_token(home: &Home, config: &serde_json::Value, code: &str) -> Ended {
     let config = home.write("servers.json", config.to_string());
     let args = [
@@ -60,7 +65,7 @@ fn a_token_in_an_unreachable_url_or_header_is_in_no_message() {
 #[test]
 fn a_token_is_not_in_the_world_of_the_script() {
     let home = Home::new();
-    let config = json!({"mcpServers": {"rogue": {"command": program("rogue-server"), "env": {"T": "${env:TOKEN}"}}}});
+    let config = rogue_with("${env:TOKEN}");
     let code = "const seen = []; for (const k of Reflect.ownKeys(globalThis)) { try { seen.push(String(k), JSON.stringify(globalThis[k])) } catch {} } \
         return seen.join(' ') + typeof process";
     let ended = run_with_token(&home, &config, code).expect_code(0);
@@ -84,4 +89,37 @@ fn a_server_gets_the_environment_that_is_configured_and_no_more() {
     names.retain(|name| !shell_own.contains(name));
     names.sort_unstable();
     assert_eq!(names, ["GIVEN", "HOME", "PATH"]);
+}
+
+#[test]
+fn a_token_that_a_script_knows_anyway_is_masked_wherever_the_script_puts_it() {
+    let home = Home::new();
+    for (code, exit) in [
+        (
+            "return { text: `is ${T}`, [T]: [T, JSON.stringify({ T })] }",
+            0,
+        ),
+        ("console.log(T, 'logged'); console.error({ a: T })", 0),
+        ("throw new Error(`no ${T}`)", 20),
+        ("const e = new Error('x'); e.name = T; throw e", 20),
+        ("rogue[T]()", 20),
+        ("await rogue.fine({ [T]: T }); return T", 0),
+    ] {
+        let code = format!("const T = '{TOKEN}'; {code}");
+        let ended = run_with_token(&home, &rogue_with("${env:TOKEN}"), &code).expect_code(exit);
+        nothing_shows_it(&home, &ended);
+        assert!(ended.stdout.contains("***"), "{ended}");
+        assert!(ended.json().is_object(), "{ended}");
+    }
+    home.verify_all();
+}
+
+#[test]
+fn a_secret_from_a_command_is_a_secret() {
+    let home = Home::new();
+    let config = rogue_with(&format!("${{command:printf %s {TOKEN}}}"));
+    let code = format!("return 'it is {TOKEN}'");
+    let ended = run_with_token(&home, &config, &code).expect_code(0);
+    nothing_shows_it(&home, &ended);
+    assert_eq!(ended.json()["value"], "it is ***");
 }

@@ -1,0 +1,176 @@
+//! Credentials stay on this side. What servers answer and what a guest says
+//! lose the known ones before the run machine hears of it, and so nothing that
+//! follows from it can hold them; only a call's arguments go in untouched, since
+//! they are what is decided. What the machine says of those loses them on its
+//! way out. The journal has its own door.
+
+use airlock_core::effect::GuestStop;
+use airlock_core::outcome::Reply;
+use airlock_core::report::ReportedCall;
+use sandbox_protocol::{ConsoleLine, ScriptError, Step, StepState};
+
+use crate::broker::RunEvent;
+use crate::config::Secrets;
+
+/// What a server answered, which may repeat what it was given.
+pub(super) fn reply(secrets: &Secrets, reply: &mut Reply) {
+    match reply {
+        Reply::Result {
+            content,
+            structured_content,
+            ..
+        } => {
+            secrets.strike_json(content);
+            structured_content
+                .iter_mut()
+                .for_each(|bytes| secrets.strike_json(bytes));
+        }
+        Reply::Refused { message, .. } => secrets.strike_text(message),
+        Reply::NotSent { why } | Reply::Lost { why, .. } => secrets.strike_text(why),
+    }
+}
+
+/// What a guest says, which may know a credential from anywhere.
+pub(super) fn step(secrets: &Secrets, step: &mut Step) {
+    console(secrets, &mut step.console);
+    match &mut step.state {
+        StepState::Done { value } => secrets.strike_json(value),
+        StepState::Failed(error) => script_error(secrets, error),
+        StepState::Waiting { .. }
+        | StepState::Deadlocked
+        | StepState::StackExhausted
+        | StepState::OutputFlood
+        | StepState::ValueTooLarge => {}
+    }
+}
+
+/// The last words of a guest that did not come back.
+pub(super) fn stop(secrets: &Secrets, stop: &mut GuestStop) {
+    match stop {
+        GuestStop::Limit { console: lines, .. } | GuestStop::Interrupted { console: lines } => {
+            console(secrets, lines);
+        }
+        GuestStop::EngineFault {
+            why,
+            console: lines,
+        } => {
+            secrets.strike_text(why);
+            console(secrets, lines);
+        }
+    }
+}
+
+/// Reasons quote what is wrong with a call's arguments.
+pub(super) fn calls(secrets: &Secrets, calls: &mut [ReportedCall]) {
+    let reasons = calls.iter_mut().flat_map(|call| &mut call.reasons);
+    reasons.for_each(|reason| secrets.strike_text(reason));
+}
+
+pub(super) fn event(secrets: &Secrets, event: &mut RunEvent) {
+    if let RunEvent::CallDecided { reasons, .. } = event {
+        let reasons = reasons.iter_mut();
+        reasons.for_each(|reason| secrets.strike_text(reason));
+    }
+}
+
+fn console(secrets: &Secrets, lines: &mut [ConsoleLine]) {
+    let texts = lines.iter_mut().map(|line| &mut line.text);
+    texts.for_each(|text| secrets.strike_text(text));
+}
+
+fn script_error(secrets: &Secrets, error: &mut ScriptError) {
+    for text in [&mut error.name, &mut error.message, &mut error.stack] {
+        secrets.strike_text(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airlock_core::id::{CallId, ToolId};
+    use airlock_core::journal::Verdict;
+    use airlock_core::report::{ReportedDecision, ReportedOutcome};
+    use sandbox_protocol::ConsoleLevel;
+
+    const TOKEN: &str = "tok-12345";
+
+    fn secrets() -> Secrets {
+        Secrets::new([TOKEN])
+    }
+
+    fn line() -> ConsoleLine {
+        ConsoleLine {
+            level: ConsoleLevel::Log,
+            text: format!("is {TOKEN}"),
+        }
+    }
+
+    /// Each text of `said` held the token, and none does afterwards.
+    fn check<T: std::fmt::Debug>(mut said: T, strike: fn(&Secrets, &mut T), texts: usize) {
+        assert_eq!(format!("{said:?}").matches(TOKEN).count(), texts);
+        strike(&secrets(), &mut said);
+        let left = format!("{said:?}");
+        assert!(!left.contains(TOKEN), "{left}");
+        assert_eq!(left.matches("***").count(), texts, "{left}");
+    }
+
+    #[test]
+    fn whatever_a_guest_says_loses_the_secrets_in_it() {
+        let said = |state| Step {
+            console: vec![line()],
+            console_dropped_bytes: 0,
+            calls: Vec::new(),
+            state,
+        };
+        let text = || format!("a {TOKEN} b");
+        let error = ScriptError {
+            name: text(),
+            message: text(),
+            stack: text(),
+            ..ScriptError::default()
+        };
+        check(said(StepState::Failed(error)), step, 4);
+        let console = vec![line(), line()];
+        check(GuestStop::Interrupted { console }, stop, 2);
+        let (why, console) = (text(), vec![line()]);
+        check(GuestStop::EngineFault { why, console }, stop, 2);
+    }
+
+    #[test]
+    fn what_is_said_of_arguments_loses_the_secrets_in_them() {
+        let reasons = vec![format!("`{TOKEN}` is not one of a, b")];
+        let decided = RunEvent::CallDecided {
+            call: CallId(1),
+            tool: ToolId::parse("a.b").unwrap(),
+            decision: Verdict::Deny,
+            code: None,
+            reasons: reasons.clone(),
+        };
+        check(decided, event, 1);
+        let reported = ReportedCall {
+            id: 1,
+            tool: "a.b".into(),
+            decision: ReportedDecision::Deny,
+            reasons,
+            outcome: ReportedOutcome::Denied,
+            code: None,
+            ms: 0,
+        };
+        check(vec![reported], |secrets, said| calls(secrets, said), 1);
+    }
+
+    #[test]
+    fn a_value_stays_json_without_its_secrets() {
+        let mut done = Step {
+            console: Vec::new(),
+            console_dropped_bytes: 0,
+            calls: Vec::new(),
+            state: StepState::Done {
+                value: br#"{"tok-12345":["\ntok-12345"]}"#.to_vec(),
+            },
+        };
+        step(&secrets(), &mut done);
+        let value = br#"{"***":["\n***"]}"#.to_vec();
+        assert_eq!(done.state, StepState::Done { value });
+    }
+}
