@@ -47,6 +47,10 @@ const TABLE_ELEMENTS_MAX: usize = 65_536;
 pub enum SandboxError {
     #[error("the guest image `{name}` cannot be loaded: {why}")]
     Unloadable { name: String, why: String },
+    #[error(
+        "the memory of the guest `{name}` begins as a file in memory, and files may not grow that large here"
+    )]
+    FilesTooSmall { name: String },
     #[error("the guest image `{name}` is not the one it should be: its digest is {found}")]
     WrongDigest { name: String, found: Digest },
     #[error("the guest `{name}` imports `{import}`; a guest imports nothing")]

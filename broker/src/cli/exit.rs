@@ -15,7 +15,7 @@ pub const SCRIPT_FAILED: u8 = 20;
 pub const LIMIT: u8 = 21;
 /// A denial or refusal that the script did not catch.
 pub const DENIED: u8 = 22;
-/// The configuration is invalid, or a server cannot be reached.
+/// The configuration is invalid, or a server or the sandbox cannot be had.
 pub const CONFIGURATION: u8 = 30;
 /// The journal cannot be written, or it does not verify.
 pub const JOURNAL: u8 = 31;
@@ -48,7 +48,7 @@ pub fn of_report(report: &Report) -> u8 {
 pub fn of_problem(problem: &Problem) -> u8 {
     match &*problem.code {
         "usage" => USAGE,
-        "config-invalid" | "server-unavailable" => CONFIGURATION,
+        "config-invalid" | "server-unavailable" | "sandbox-unavailable" => CONFIGURATION,
         "journal-unwritable" | "journal-unreadable" | "journal-broken" => JOURNAL,
         "limit-source" | "limit-payload" => LIMIT,
         "cancelled" => CANCELLED,

@@ -130,6 +130,10 @@ fn unparsed(error: &clap::Error, environment: &Environment) -> u8 {
     ) {
         return print(&text).map_or(exit::INTERNAL, |()| exit::DONE);
     }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        Screen::of_process(environment, false).show(&text);
+        return exit::USAGE;
+    }
     let mut paragraphs = text.split("\n\n").map(str::trim);
     let first = paragraphs
         .next()

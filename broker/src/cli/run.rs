@@ -12,12 +12,13 @@ use sandbox_protocol::ConsoleLevel;
 use super::options::{LimitOptions, RuleOptions, ServerOptions, StateOptions, usage};
 use super::progress::Progress;
 use super::screen::Screen;
-use super::signals::cancel_on_signals;
+use super::signals::{cancel_on_signals, outlive_full_files};
 use super::{Outcome, exit, input, print, print_json, runtime};
 use crate::approver::Terminal;
 use crate::broker::{Broker, BuildError, Cancel, RunEvent, Script};
 use crate::config::{Config, Environment};
 use crate::render::{self, escape};
+use crate::sandbox::SandboxError;
 
 /// Servers get this long to end by themselves after the report is out.
 const CLOSE_WALL: Duration = Duration::from_secs(3);
@@ -76,6 +77,7 @@ pub(super) fn run(options: RunOptions, environment: &Environment) -> Outcome {
     let cancel = Cancel::new();
     let report = runtime.block_on(async {
         cancel_on_signals(&cancel);
+        outlive_full_files();
         let job = Job {
             screen: &screen,
             cancel: &cancel,
@@ -103,6 +105,7 @@ fn load(options: &RunOptions, environment: &Environment) -> Result<Config, Probl
 /// The script, and its name and text for messages about it.
 struct Source {
     name: String,
+    /// Empty when a credential stands in it: then no line of it is quoted.
     text: String,
     script: Script,
 }
@@ -127,6 +130,8 @@ impl Source {
         if let Some(seed) = options.seed {
             script = script.with_seed(seed);
         }
+        let is_quotable = config.secrets.strike(&text).is_none();
+        let text = if is_quotable { text } else { String::new() };
         Ok(Self { name, text, script })
     }
 }
@@ -215,6 +220,12 @@ impl Job<'_> {
 pub(super) fn build_problem(error: BuildError) -> Problem {
     match error {
         BuildError::Server(problem) => problem,
+        BuildError::Sandbox(SandboxError::FilesTooSmall { .. }) => Problem::new(
+            "sandbox-unavailable",
+            "the sandbox cannot be loaded",
+            error.to_string(),
+            "raise the limit on the size of files (`ulimit -f`)",
+        ),
         BuildError::Sandbox(_) => Problem::new(
             "internal",
             "the sandbox cannot be loaded",

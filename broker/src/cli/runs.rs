@@ -1,6 +1,6 @@
 //! `airlock runs`: what journals say. Nothing here writes one.
 
-use std::path::PathBuf;
+mod verify;
 
 use airlock_core::id::RunId;
 use airlock_core::journal::{Body, Line, Verdict, Verified, read};
@@ -35,8 +35,8 @@ pub(super) enum RunsCommand {
     },
     /// Whether a run's journal is whole, and which calls are in doubt
     Verify {
-        /// The run's id, its beginning, or a journal's file
-        run: String,
+        /// The run's id, its beginning, or a journal's file; all runs when there is none
+        run: Option<String>,
         #[command(flatten)]
         common: Common,
     },
@@ -68,7 +68,11 @@ pub(super) fn run(command: RunsCommand, environment: &Environment) -> Outcome {
             show(&state(common.state, environment)?, &run, common.json)
         }
         RunsCommand::Verify { run, common } => {
-            verify(&state(common.state, environment)?, &run, common.json)
+            let state = state(common.state, environment)?;
+            match run {
+                Some(run) => verify::one(&state, &run, common.json),
+                None => verify::all(&state, common.json),
+            }
         }
     }
 }
@@ -173,34 +177,6 @@ fn show(state: &StateDir, id: &str, is_json: bool) -> Outcome {
             "run {}\n{}journal: {path}\n",
             run.0,
             render::history(&journal)
-        ))?;
-    }
-    Ok(exit::DONE)
-}
-
-fn verify(state: &StateDir, id: &str, is_json: bool) -> Outcome {
-    let (name, bytes) = if id.ends_with(".jsonl") {
-        let what = format!("{id} cannot be read");
-        let bytes = std::fs::read(PathBuf::from(id))
-            .map_err(|error| usage(what, error.to_string(), "check the path"))?;
-        (id.to_owned(), bytes)
-    } else {
-        let run = state.find(id).map_err(unreadable)?;
-        (run.0.to_string(), state.read(&run).map_err(unreadable)?)
-    };
-    let journal = read(&bytes).map_err(|broken| broken_journal(&name, &broken.to_string()))?;
-    if is_json {
-        print_json(&json!({
-            "run": started(&journal).map(|started| started.run.clone()), "entries": journal.lines.len(),
-            "intact": true, "head": journal.head, "ended": journal.ended().is_some(),
-            "cut": journal.cut.map(|cut| json!({ "after_entry": cut.after_line, "bytes": cut.bytes })),
-            "in_doubt": in_doubt(&journal),
-        }))?;
-    } else {
-        print(&format!(
-            "{}: {}",
-            escape::line(&name),
-            render::verification(&journal)
         ))?;
     }
     Ok(exit::DONE)

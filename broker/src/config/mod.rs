@@ -30,6 +30,9 @@ use server::Declared;
 /// More than any configuration that somebody wrote.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const CODE: &str = "config-invalid";
+const USAGE: &str = "usage";
+/// Where a limit is written that one flag or another sets.
+const COMMAND_LINE: &str = "the command line";
 
 /// What the command line says, before anything is looked at.
 #[derive(Debug, Clone, Default)]
@@ -128,7 +131,7 @@ impl Gathered {
                 name,
                 Located {
                     text,
-                    origin: "the command line".into(),
+                    origin: COMMAND_LINE.into(),
                 },
             )
         };
@@ -148,7 +151,8 @@ impl Gathered {
         let mut limits = Limits::default();
         for (name, Located { text, origin }) in &self.limits {
             limits::set(&mut limits, name, text).map_err(|bad| {
-                invalid(
+                invalid_at(
+                    origin,
                     format!("a limit from {origin} cannot be used"),
                     bad.to_string(),
                     "correct the limit",
@@ -204,7 +208,13 @@ fn resolve(
         if let Some(earlier) = origins.insert(server.name.as_str(), server.origin.as_str()) {
             let what = format!("the server `{}` is configured twice", server.name);
             let why = format!("in {earlier} and in {}", server.origin);
-            return Err(invalid(what, why, "give one of them another name"));
+            let file = if is_flag(earlier) {
+                &server.origin
+            } else {
+                earlier
+            };
+            let next = "give one of them another name";
+            return Err(invalid_at(file, what, why, next));
         }
     }
     let mut secrets = Vec::new();
@@ -234,7 +244,8 @@ fn rule(level: Level, at: Located) -> Result<Rule, Problem> {
             .clone()
             .unwrap_or_else(|| format!("--{}", level.as_str()));
         let next = "write SERVER.TOOL, with * for any characters, such as 'fs.read_*'";
-        invalid(
+        invalid_at(
+            origin.as_deref().unwrap_or_default(),
             format!("the rule '{}' ({place}) cannot be read", at.text),
             bad.to_string(),
             next,
@@ -254,7 +265,8 @@ fn fsync(at: &Located) -> Result<Fsync, Problem> {
         "never" => Ok(Fsync::Never),
         other => {
             let why = format!("`{other}` is none of always, writes and never");
-            Err(invalid(
+            Err(invalid_at(
+                &at.origin,
                 format!("`fsync` ({}) cannot be used", at.origin),
                 why,
                 "write one of the three",
@@ -308,6 +320,21 @@ pub(crate) fn invalid(
     next: impl Into<String>,
 ) -> Problem {
     Problem::new(CODE, what, why, next)
+}
+
+/// What is written on the command line is wrong usage, and everything else a wrong configuration.
+pub(crate) fn invalid_at(
+    origin: &str,
+    what: impl Into<String>,
+    why: impl Into<String>,
+    next: impl Into<String>,
+) -> Problem {
+    let code = if is_flag(origin) { USAGE } else { CODE };
+    Problem::new(code, what, why, next)
+}
+
+fn is_flag(origin: &str) -> bool {
+    origin.is_empty() || origin == COMMAND_LINE || origin.starts_with("--")
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use airlock_core::id::ServerName;
 use airlock_core::problem::Problem;
 
 use super::environment::Environment;
-use super::{invalid, placeholder, words};
+use super::{invalid_at, placeholder, words};
 use crate::upstream::{EraChoice, Secret, ServerSpec, ServerUrl, Transport};
 
 /// A server as somebody wrote it down.
@@ -77,7 +77,12 @@ pub(crate) fn from_flag(flag: &str) -> Result<Declared, Problem> {
         let begin = flag.split_whitespace().next().unwrap_or_default();
         let example = "--server 'fs=npx -y @modelcontextprotocol/server-filesystem .'";
         let next = format!("write NAME=COMMAND or NAME=https://…, such as {example}");
-        invalid(format!("`--server {begin}` cannot be read"), why, next)
+        invalid_at(
+            "--server",
+            format!("`--server {begin}` cannot be read"),
+            why,
+            next,
+        )
     };
     let (name, target) = flag
         .split_once('=')
@@ -138,7 +143,8 @@ impl Declared {
             self.name, self.origin
         );
         let name = ServerName::parse(&self.name).map_err(|bad| {
-            invalid(
+            invalid_at(
+                &self.origin,
                 what.clone(),
                 bad.to_string(),
                 format!("call it `{}`", renamed(&self.name)),
@@ -147,6 +153,7 @@ impl Declared {
         let mut resolver = Resolver {
             environment,
             secrets: Vec::new(),
+            origin: self.origin,
             what,
         };
         let transport = resolver.transport(self.target)?;
@@ -174,6 +181,7 @@ impl Declared {
 struct Resolver<'a> {
     environment: &'a Environment,
     secrets: Vec<String>,
+    origin: String,
     what: String,
 }
 
@@ -198,7 +206,8 @@ impl Resolver<'_> {
                 let resolved = self.text("the address", &url)?;
                 let url = ServerUrl::parse(&resolved).map_err(|bad| {
                     let next = "write an http or https address, and put credentials into `headers`";
-                    invalid(self.what.clone(), format!("its address: {bad}"), next)
+                    let why = format!("its address: {bad}");
+                    invalid_at(&self.origin, self.what.clone(), why, next)
                 })?;
                 Ok(Transport::Http {
                     url,
@@ -226,7 +235,8 @@ impl Resolver<'_> {
 
     fn text(&mut self, place: &str, template: &str) -> Result<String, Problem> {
         let resolved = placeholder::resolve(template, self.environment).map_err(|bad| {
-            invalid(
+            invalid_at(
+                &self.origin,
                 self.what.clone(),
                 format!("{place}: {bad}"),
                 "set the variable, or correct the placeholder",
@@ -328,10 +338,7 @@ mod tests {
             ),
         ] {
             let problem = resolve(flag).map(|_| ()).unwrap_err();
-            assert_eq!(
-                (problem.why.as_str(), &*problem.code),
-                (why, "config-invalid")
-            );
+            assert_eq!((problem.why.as_str(), &*problem.code), (why, "usage"));
         }
         assert_eq!(resolve("my.fs=npx").unwrap_err().next, "call it `my_fs`");
     }

@@ -82,6 +82,28 @@ fn a_credential_is_known_as_a_secret_and_never_in_a_debug_text() {
 }
 
 #[test]
+fn the_same_mistake_in_a_file_is_a_wrong_configuration() {
+    let scratch = Scratch::new();
+    for (text, what) in [
+        (
+            "[rules]\nallow = ['no dot']",
+            "the rule 'no dot' (x.toml:2) cannot be read",
+        ),
+        ("fsync = 'sometimes'", "`fsync` (x.toml:1) cannot be used"),
+    ] {
+        let flags = Flags {
+            config: Some(scratch.file("x.toml", text)),
+            ..Flags::default()
+        };
+        let problem = Config::load(flags, &home(&scratch)).unwrap_err();
+        assert_eq!(
+            (problem.what.as_str(), &*problem.code),
+            (what, "config-invalid")
+        );
+    }
+}
+
+#[test]
 fn what_contradicts_itself_or_cannot_be_read_is_a_problem() {
     let scratch = Scratch::new();
     let twice = vec!["fs=a".to_owned(), "fs=b".to_owned()];
@@ -122,11 +144,13 @@ fn what_contradicts_itself_or_cannot_be_read_is_a_problem() {
             "a limit from the command line cannot be used",
         ),
     ] {
+        // Flags are usage; a file that is named by one is still a file.
+        let code = match flags.config {
+            Some(_) => "config-invalid",
+            None => "usage",
+        };
         let problem = Config::load(flags, &home(&scratch)).unwrap_err();
-        assert_eq!(
-            (problem.what.as_str(), &*problem.code),
-            (what, "config-invalid")
-        );
+        assert_eq!((problem.what.as_str(), &*problem.code), (what, code));
     }
     assert_eq!(
         Config::load(Flags::default(), &Environment::default())

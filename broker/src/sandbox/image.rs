@@ -1,6 +1,7 @@
 //! An image in an engine, ready to be instantiated.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -45,10 +46,7 @@ impl Loaded {
         bytes: Bytes,
     ) -> Result<Self, SandboxError> {
         let name = image.name;
-        let unloadable = |why: wasmtime::Error| SandboxError::Unloadable {
-            name: name.to_owned(),
-            why: format!("{why:#}"),
-        };
+        let unloadable = |why: wasmtime::Error| unloadable(name, &why);
         let module = deserialize(&engine, image, bytes).map_err(unloadable)?;
         if let Some(import) = module.imports().next() {
             let import = format!("{}.{}", import.module(), import.name());
@@ -57,6 +55,10 @@ impl Loaded {
                 import,
             });
         }
+        // Here and not with the first guest, so that it is told before anything has begun.
+        module
+            .initialize_copy_on_write_image()
+            .map_err(unloadable)?;
         let find = |export: &'static str| {
             module
                 .get_export_index(export)
@@ -83,6 +85,18 @@ impl Loaded {
             exports,
             ticker,
         })
+    }
+}
+
+fn unloadable(name: &str, why: &wasmtime::Error) -> SandboxError {
+    let is_too_large = |cause: &std::io::Error| cause.kind() == ErrorKind::FileTooLarge;
+    let name = name.to_owned();
+    if why.downcast_ref().is_some_and(is_too_large) {
+        return SandboxError::FilesTooSmall { name };
+    }
+    SandboxError::Unloadable {
+        name,
+        why: format!("{why:#}"),
     }
 }
 

@@ -27,15 +27,8 @@ fn a_command_line_that_makes_no_sense_is_a_usage_error() {
             &["run", "a.js", "--input", "{not json"],
             &["runs", "show"],
             &["types", "--detail", "everything"],
-        ],
-    );
-}
-
-#[test]
-fn a_value_that_makes_no_sense_is_a_configuration_error() {
-    check(
-        30,
-        &[
+            &["types", "--server", "no-equals-sign"],
+            &["runs", "list", "--number", "few"],
             &["run", "a.js", "--timeout", "soon"],
             &["run", "a.js", "--timeout", "0s"],
             &["run", "a.js", "--memory", "64 parsecs"],
@@ -66,6 +59,19 @@ fn check(code: i32, commands: &[&[&str]]) {
         let ended = home.run(*args);
         assert_eq!(ended.code, Some(code), "{args:?}\n{ended}");
         is_a_problem(&ended);
+    }
+}
+
+#[test]
+fn without_a_command_there_is_help_and_it_is_still_wrong_usage() {
+    let home = Home::new();
+    for args in [&[][..], &["runs"]] {
+        let ended = home
+            .run(args)
+            .expect_code(2)
+            .expect_stderr("Usage: airlock");
+        assert!(!ended.stderr.contains("error:"), "{ended}");
+        assert_eq!(ended.stdout, "", "{ended}");
     }
 }
 

@@ -1,0 +1,98 @@
+//! `airlock runs verify`: whether what a journal says can still be believed.
+
+use std::path::PathBuf;
+
+use airlock_core::journal::{Verified, read};
+use airlock_core::problem::Problem;
+use serde_json::{Value, json};
+
+use super::{broken_journal, in_doubt, started, unreadable};
+use crate::cli::options::usage;
+use crate::cli::{Outcome, exit, print, print_json};
+use crate::journal_file::StateDir;
+use crate::render::{self, escape};
+
+/// One run, or the journal in a file.
+pub(super) fn one(state: &StateDir, id: &str, is_json: bool) -> Outcome {
+    let (name, bytes) = if id.ends_with(".jsonl") {
+        let what = format!("{id} cannot be read");
+        let bytes = std::fs::read(PathBuf::from(id))
+            .map_err(|error| usage(what, error.to_string(), "check the path"))?;
+        (id.to_owned(), bytes)
+    } else {
+        let run = state.find(id).map_err(unreadable)?;
+        (run.0.to_string(), state.read(&run).map_err(unreadable)?)
+    };
+    let journal = read(&bytes).map_err(|broken| broken_journal(&name, &broken.to_string()))?;
+    if is_json {
+        print_json(&intact(&journal))?;
+    } else {
+        let name = escape::line(&name);
+        print(&format!("{name}: {}", render::verification(&journal)))?;
+    }
+    Ok(exit::DONE)
+}
+
+/// Every run of the state directory, newest first, one line each.
+pub(super) fn all(state: &StateDir, is_json: bool) -> Outcome {
+    let runs = state.runs_newest_first().map_err(unreadable)?;
+    let (mut broken, mut rows) = (0_usize, Vec::new());
+    for run in &runs {
+        // Journals can be long: one is held at a time.
+        let journal = state
+            .read(run)
+            .map_err(|error| error.to_string())
+            .and_then(|bytes| read(&bytes).map_err(|broken| broken.to_string()));
+        broken += usize::from(journal.is_err());
+        if is_json {
+            rows.push(match journal {
+                Ok(journal) => intact(&journal),
+                Err(why) => json!({ "run": run, "intact": false, "why": why }),
+            });
+        } else {
+            print(&match journal {
+                Ok(journal) => format!("{}: {}\n", run.0, in_short(&journal)),
+                Err(why) => format!("{}: does not verify: {}\n", run.0, escape::line(&why)),
+            })?;
+        }
+    }
+    if is_json {
+        print_json(&json!({ "runs": rows, "broken": broken }))?;
+    }
+    match broken {
+        0 => Ok(exit::DONE),
+        _ if is_json => Ok(exit::JOURNAL),
+        _ => Err(some_broken(broken, runs.len())),
+    }
+}
+
+fn in_short(journal: &Verified) -> String {
+    let mut text = format!("intact, {} entries", journal.lines.len());
+    if journal.ended().is_none() {
+        text.push_str(", did not end or goes on");
+    }
+    match journal.in_doubt.len() {
+        0 => {}
+        1 => text.push_str(", 1 call in doubt"),
+        calls => text.push_str(&format!(", {calls} calls in doubt")),
+    }
+    text
+}
+
+fn intact(journal: &Verified) -> Value {
+    json!({
+        "run": started(journal).map(|started| started.run.clone()), "entries": journal.lines.len(),
+        "intact": true, "head": journal.head, "ended": journal.ended().is_some(),
+        "cut": journal.cut.map(|cut| json!({ "after_entry": cut.after_line, "bytes": cut.bytes })),
+        "in_doubt": in_doubt(journal),
+    })
+}
+
+fn some_broken(broken: usize, all: usize) -> Problem {
+    Problem::new(
+        "journal-broken",
+        format!("{broken} of {all} journals do not verify"),
+        "the lines above name them and say where",
+        "`airlock runs verify RUN` says more about one of them",
+    )
+}
