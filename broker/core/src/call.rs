@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use crate::decide::AuthorizedCall;
+use crate::facts::Facts;
 use crate::id::{CallId, Digest, ToolId};
 use crate::json::{self, BadJson, Bounds};
 use crate::limits::Limits;
@@ -20,6 +21,8 @@ pub struct Call {
     pub tool: ToolId,
     pub args: Args,
     pub site: Site,
+    /// What the broker knows of it; absent where no policy or label asks for any.
+    pub facts: Option<Arc<Facts>>,
 }
 
 /// Where in the script the call was made: 1-based, 0 when unknown.

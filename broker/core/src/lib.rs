@@ -7,6 +7,8 @@ pub mod catalog;
 pub mod code;
 pub mod decide;
 pub mod effect;
+pub mod facts;
+pub mod flow;
 pub mod grant;
 pub mod id;
 pub mod journal;

@@ -86,5 +86,6 @@ pub(crate) fn call(id: u32, tool: &str, text: &str) -> Call {
         tool: ToolId::parse(tool).unwrap(),
         args: args(text),
         site: Site::default(),
+        facts: None,
     }
 }

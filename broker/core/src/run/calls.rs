@@ -201,6 +201,7 @@ impl Run {
                     tool: tool.id.clone(),
                     args,
                     site,
+                    facts: None,
                 };
                 let decision = decide(call, &self.spec.standing, &mut self.grants);
                 self.apply(id, decision);
