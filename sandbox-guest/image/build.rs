@@ -13,8 +13,11 @@ const WASM_TARGET: &str = "wasm32-unknown-unknown";
 /// Overrides where the nested build puts its files.
 const TARGET_DIR_ENV: &str = "AIRLOCK_GUEST_TARGET_DIR";
 
+/// Stands beside an image that is complete.
+const PRESSED: &str = "pressed";
+
 /// What the image depends on, from this crate's folder.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 13] = [
     "../.cargo/config.toml",
     "../Cargo.lock",
     "../Cargo.toml",
@@ -27,9 +30,12 @@ const SOURCES: [&str; 14] = [
     "../prelude",
     "../protocol/Cargo.toml",
     "../protocol/src",
-    "../../Cargo.toml",
     "build.rs",
 ];
+
+/// The outer workspace's manifest, and the only lines of it that reach the image.
+const OUTER_MANIFEST: &str = "../../Cargo.toml";
+const OUTER_LINES: [&str; 2] = ["edition =", "wasmtime ="];
 
 fn main() -> ExitCode {
     match build() {
@@ -44,7 +50,7 @@ fn main() -> ExitCode {
 }
 
 fn build() -> Result<(), String> {
-    for source in SOURCES {
+    for source in SOURCES.into_iter().chain([OUTER_MANIFEST]) {
         println!("cargo::rerun-if-changed={source}");
     }
     println!("cargo::rerun-if-env-changed={TARGET_DIR_ENV}");
@@ -62,13 +68,13 @@ fn build() -> Result<(), String> {
     let lock = fs::File::create(target_dir.join("image.lock")).map_err(|why| why.to_string())?;
     lock.lock().map_err(|why| why.to_string())?;
 
-    // The same sources and compiler make the same image, wherever they lie.
+    // The same sources and compiler make the same image, wherever they lie: going back to
+    // sources that were pressed before builds nothing.
     let host = variable("TARGET")?;
-    let images = target_dir.join("images").join(&host);
-    let stamp = stamp(&here)?;
-    if !is_pressed(&images, &stamp) {
+    let images = target_dir.join("images").join(&host).join(stamp(&here)?);
+    if !images.join(PRESSED).exists() {
         build_image(&workspace, &target_dir, &host, &images)?;
-        fs::write(images.join("stamp"), stamp).map_err(|why| why.to_string())?;
+        fs::write(images.join(PRESSED), "").map_err(|why| why.to_string())?;
     }
     for file in ["boa.cwasm", "boa.sha256"] {
         fs::copy(images.join(file), out.join(file)).map_err(|why| format!("{file}: {why}"))?;
@@ -84,7 +90,6 @@ fn build_image(
     host: &str,
     images: &Path,
 ) -> Result<(), String> {
-    let _ = fs::remove_file(images.join("stamp"));
     let mut guest = nested_cargo(workspace, target_dir)?;
     guest.args(["rustc", "--locked", "--package", "guest-boa", "--lib"]);
     guest.args([
@@ -124,13 +129,6 @@ fn build_image(
     run(press, "pressing the guest into an image")
 }
 
-fn is_pressed(images: &Path, stamp: &str) -> bool {
-    let exists = |file: &str| images.join(file).exists();
-    exists("boa.cwasm")
-        && exists("boa.sha256")
-        && fs::read_to_string(images.join("stamp")).is_ok_and(|old| old == stamp)
-}
-
 /// One number over everything that the image depends on, the compiler included.
 fn stamp(here: &Path) -> Result<String, String> {
     let mut hasher = DefaultHasher::new();
@@ -143,6 +141,14 @@ fn stamp(here: &Path) -> Result<String, String> {
         source.hash(&mut hasher);
         hash_file_or_folder(&here.join(source), &mut hasher)?;
     }
+    let manifest = fs::read_to_string(here.join(OUTER_MANIFEST))
+        .map_err(|why| format!("{OUTER_MANIFEST}: {why}"))?;
+    let reaches = |line: &&str| OUTER_LINES.iter().any(|start| line.starts_with(start));
+    manifest
+        .lines()
+        .filter(reaches)
+        .collect::<Vec<_>>()
+        .hash(&mut hasher);
     Ok(format!("{:016x}", hasher.finish()))
 }
 
