@@ -1,7 +1,8 @@
 //! The heart: one call in, one decision out, with its reasons. Pure.
 //!
 //! In order: the tool is known, the arguments fit the pinned input schema, no
-//! rule denies, a rule allows or a grant lifts "ask", else a human is asked.
+//! rule denies, a rule allows or a grant lifts "ask", else a human is asked. No
+//! grant lifts "ask for this call".
 //! Whoever holds an [`AuthorizedCall`] got it here; there is no other way.
 
 mod authorized;
@@ -63,21 +64,32 @@ pub fn decide(call: Call, standing: &Standing, grants: &mut Grants) -> Decision 
             .collect();
         return deny(call, Code::InvalidArguments, findings);
     }
-    let Consulted {
-        level,
-        reasons,
-        told,
-    } = standing.rules.consult(&call);
-    match level {
-        Level::Deny => Decision::Deny(Refusal::new(call, Code::Denied, reasons, &told)),
-        Level::Allow => Decision::Allow(authorize(call, tool, Why::rules(reasons), grants)),
-        Level::Ask => lift_or_ask(call, tool, reasons, grants),
+    let consulted = standing.rules.consult(&call);
+    let Consulted { reasons, told, .. } = &consulted;
+    match consulted.level {
+        Level::Deny => Decision::Deny(Refusal::new(call, Code::Denied, reasons.clone(), told)),
+        Level::Allow => Decision::Allow(authorize(call, tool, Why::rules(reasons.clone()), grants)),
+        Level::AskRun | Level::AskCall => {
+            let allowed_so_far = grants.allowed_so_far(&tool.id);
+            let pending = Pending::new(call, Arc::clone(tool), consulted, allowed_so_far);
+            reconsider(pending, grants)
+        }
     }
 }
 
 /// What a human's answer makes of the call that was asked about.
 #[must_use]
-pub fn settle(pending: Pending, answer: Answer, grants: &mut Grants) -> Decision {
+pub fn settle(mut pending: Pending, answer: Answer, grants: &mut Grants) -> Decision {
+    if let Answer::AllowTool { uses_max } = answer
+        && pending.question.level == Level::AskRun
+    {
+        let Pending { tool, question, .. } = &mut pending;
+        question.reasons.push(format!(
+            "answered: up to {uses_max} calls of this tool in this run"
+        ));
+        grants.give(&tool.id, tool.description_digest, uses_max);
+        return reconsider(pending, grants);
+    }
     let Pending {
         call,
         tool,
@@ -85,16 +97,9 @@ pub fn settle(pending: Pending, answer: Answer, grants: &mut Grants) -> Decision
     } = pending;
     let mut reasons = question.reasons;
     match answer {
-        Answer::AllowOnce => {
+        Answer::AllowOnce | Answer::AllowTool { .. } => {
             reasons.push("answered: this call".into());
             Decision::Allow(authorize(call, &tool, Why::rules(reasons), grants))
-        }
-        Answer::AllowTool { uses_max } => {
-            reasons.push(format!(
-                "answered: up to {uses_max} calls of this tool in this run"
-            ));
-            grants.give(&tool.id, tool.description_digest, uses_max);
-            lift_or_ask(call, &tool, reasons, grants)
         }
         Answer::Refuse => {
             reasons.push("answered: refused".into());
@@ -107,30 +112,21 @@ pub fn settle(pending: Pending, answer: Answer, grants: &mut Grants) -> Decision
     }
 }
 
-/// Whether a grant that was given meanwhile covers a call that is still asked about.
+/// Whether a grant, perhaps one that was given meanwhile, covers a call that is to be asked about.
 #[must_use]
-pub fn reconsider(pending: Pending, grants: &mut Grants) -> Decision {
-    let Pending {
-        call,
-        tool,
-        question,
-    } = pending;
-    lift_or_ask(call, &tool, question.reasons, grants)
-}
-
-fn lift_or_ask(
-    call: Call,
-    tool: &Arc<Tool>,
-    reasons: Vec<String>,
-    grants: &mut Grants,
-) -> Decision {
-    match grants.consume(&tool.id, tool.description_digest) {
-        Some(used) => Decision::Allow(authorize(call, tool, Why::grant(reasons, used), grants)),
-        None => {
-            let allowed = grants.allowed_so_far(&tool.id);
-            Decision::Ask(Pending::new(call, Arc::clone(tool), reasons, allowed))
-        }
-    }
+pub fn reconsider(mut pending: Pending, grants: &mut Grants) -> Decision {
+    let tool = Arc::clone(&pending.tool);
+    let used = match pending.question.level {
+        Level::AskRun => grants.consume(&tool.id, tool.description_digest),
+        _ => None,
+    };
+    pending.question.allowed_so_far = grants.allowed_so_far(&tool.id);
+    let Some(used) = used else {
+        return Decision::Ask(pending);
+    };
+    let Pending { call, question, .. } = pending;
+    let why = Why::grant(question.reasons, used);
+    Decision::Allow(authorize(call, &tool, why, grants))
 }
 
 struct Why {

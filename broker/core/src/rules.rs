@@ -17,12 +17,16 @@ use crate::id::ToolId;
 
 pub use pattern::{BadPattern, Pattern};
 
-/// From the mildest to the strictest.
+/// From the mildest to the strictest. The levels between are how much approval a call needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Level {
     Allow,
-    Ask,
+    /// A grant covers it, or a human is asked.
+    #[serde(rename = "ask")]
+    AskRun,
+    /// A human is asked about this very call; no grant covers it.
+    AskCall,
     Deny,
 }
 
@@ -31,7 +35,8 @@ impl Level {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
-            Self::Ask => "ask",
+            Self::AskRun => "ask",
+            Self::AskCall => "ask-call",
             Self::Deny => "deny",
         }
     }
@@ -81,6 +86,8 @@ pub struct Consulted {
     pub reasons: Vec<String>,
     /// The same for the script: names of rules, no places.
     pub told: Vec<String>,
+    /// What the rules want a human to be asked, where they say so.
+    pub prompts: Vec<String>,
 }
 
 impl Rules {
@@ -90,7 +97,7 @@ impl Rules {
         Self {
             rules,
             default: if approver_is_there {
-                Level::Ask
+                Level::AskRun
             } else {
                 Level::Deny
             },
@@ -116,6 +123,7 @@ impl Rules {
                 level,
                 told: reasons.clone(),
                 reasons,
+                prompts: Vec::new(),
             };
         };
         let deciding = || matching().filter(|rule| rule.level == level);
@@ -125,6 +133,7 @@ impl Rules {
             told: deciding()
                 .map(|rule| format!("rule {}", rule.id()))
                 .collect(),
+            prompts: Vec::new(),
         }
     }
 
@@ -202,7 +211,11 @@ mod tests {
             "deny *.write_all",
         ];
         check(&spec, "fs.read", (Level::Allow, &["rule --allow 'fs.*'"]));
-        check(&spec, "fs.write", (Level::Ask, &["rule --ask 'fs.write*'"]));
+        check(
+            &spec,
+            "fs.write",
+            (Level::AskRun, &["rule --ask 'fs.write*'"]),
+        );
         check(
             &spec,
             "fs.write_all",
@@ -225,7 +238,7 @@ mod tests {
             asking
                 .consult_tool(&ToolId::parse("fs.read").unwrap())
                 .level,
-            Level::Ask
+            Level::AskRun
         );
     }
 

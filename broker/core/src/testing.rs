@@ -56,7 +56,8 @@ pub(crate) fn rules(spec: &[&str]) -> Rules {
         let (level, pattern) = line.split_once(' ').unwrap();
         let level = match level {
             "allow" => Level::Allow,
-            "ask" => Level::Ask,
+            "ask" => Level::AskRun,
+            "ask-call" => Level::AskCall,
             _ => Level::Deny,
         };
         Rule {

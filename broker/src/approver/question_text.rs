@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use airlock_core::decide::{Answer, Question};
+use airlock_core::rules::Level;
 
 use crate::render::escape;
 
@@ -19,8 +20,14 @@ pub(super) enum Typed {
     Unclear,
 }
 
-pub(super) const CHOICES: &str =
-    "y = this call, a N = up to N calls of this tool in this run, n = refuse, v = view all of it";
+/// The answers there are; where each call is asked about, none is about more than one.
+pub(super) fn choices(question: &Question) -> &'static str {
+    if question.level == Level::AskCall {
+        "y = this call, n = refuse, v = view all of it"
+    } else {
+        "y = this call, a N = up to N calls of this tool in this run, n = refuse, v = view all of it"
+    }
+}
 
 /// Everything that matters for the answer. Nothing in it can move the cursor or hide.
 pub(super) fn show(question: &Question, width: usize, whole: bool) -> String {
@@ -31,6 +38,9 @@ pub(super) fn show(question: &Question, width: usize, whole: bool) -> String {
         "allow?",
         &format!("call {} of `{tool}`{}", question.call.0, site(question)),
     );
+    for prompt in &question.prompts {
+        row(&mut text, "asks", &escape::line(prompt));
+    }
     for reason in &question.reasons {
         row(&mut text, "why", &escape::line(reason));
     }

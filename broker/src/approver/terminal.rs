@@ -12,7 +12,7 @@ use rustix::termios::{QueueSelector, tcflush, tcgetpgrp, tcgetwinsize};
 use tokio::sync::Mutex;
 
 use super::keyboard::Keyboard;
-use super::question_text::{self, CHOICES, Typed};
+use super::question_text::{self, Typed};
 use super::{Approver, Asking};
 
 const WIDTH_UNKNOWN: usize = 80;
@@ -50,7 +50,8 @@ impl Terminal {
         };
         loop {
             let shown = question_text::show(question, self.width(), whole);
-            self.write(&format!("{shown}{:>7} {CHOICES}\n      > ", "answer"))?;
+            let choices = question_text::choices(question);
+            self.write(&format!("{shown}{:>7} {choices}\n      > ", "answer"))?;
             let Some(line) = keyboard.line(|| self.is_in_foreground()).await else {
                 return Ok(Answer::Unanswered);
             };

@@ -107,7 +107,7 @@ impl Builder {
     }
 
     pub fn ask(self, pattern: &str) -> Result<Self, BadPattern> {
-        self.rule(Level::Ask, pattern)
+        self.rule(Level::AskRun, pattern)
     }
 
     pub fn deny(self, pattern: &str) -> Result<Self, BadPattern> {

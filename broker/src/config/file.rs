@@ -106,7 +106,7 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
     };
     let levels = [
         (Level::Allow, document.rules.allow),
-        (Level::Ask, document.rules.ask),
+        (Level::AskRun, document.rules.ask),
         (Level::Deny, document.rules.deny),
     ];
     let limits = document.limits.into_iter().map(|(key, amount)| {

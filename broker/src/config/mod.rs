@@ -111,7 +111,7 @@ impl Gathered {
         self.servers.extend(flags.demo.map(Declared::demo));
         let levels = [
             (Level::Allow, flags.allow),
-            (Level::Ask, flags.ask),
+            (Level::AskRun, flags.ask),
             (Level::Deny, flags.deny),
         ];
         for (level, patterns) in levels {

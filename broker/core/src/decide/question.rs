@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::call::{Args, Call, Site};
 use crate::catalog::{Effects, Tool};
 use crate::id::{CallId, Digest, ToolId};
+use crate::rules::{Consulted, Level};
 
 /// A call that waits for a human. Only `decide` makes one, and only `settle` resolves it.
 #[derive(Debug)]
@@ -29,8 +30,12 @@ pub struct Question {
     pub site: Site,
     /// What our configuration knows and what the server claims.
     pub effects: Effects,
+    /// `AskRun` or `AskCall`: what an answer can be about.
+    pub level: Level,
     /// Why it is asked: the rules, or the default.
     pub reasons: Vec<String>,
+    /// What the rules want to be asked.
+    pub prompts: Vec<String>,
     /// Calls of this tool that were allowed in this run before this one.
     pub allowed_so_far: u32,
 }
@@ -38,7 +43,8 @@ pub struct Question {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     AllowOnce,
-    /// This and further calls of this tool in this run, `uses_max` in all.
+    /// This and further calls of this tool in this run, `uses_max` in all; only this call
+    /// where no grant covers one.
     AllowTool {
         uses_max: NonZeroU32,
     },
@@ -64,7 +70,7 @@ impl Pending {
     pub(super) fn new(
         call: Call,
         tool: Arc<Tool>,
-        reasons: Vec<String>,
+        consulted: Consulted,
         allowed_so_far: u32,
     ) -> Self {
         let question = Question {
@@ -74,7 +80,9 @@ impl Pending {
             args: call.args.clone(),
             site: call.site,
             effects: tool.effects,
-            reasons,
+            level: consulted.level,
+            reasons: consulted.reasons,
+            prompts: consulted.prompts,
             allowed_so_far,
         };
         Self {

@@ -137,6 +137,32 @@ fn a_grant_allows_its_number_of_calls_of_its_tool_and_no_denied_one() {
 }
 
 #[test]
+fn what_asks_for_each_call_is_lifted_by_no_grant_and_makes_none() {
+    let mut grants = Grants::default();
+    let uses_max = NonZeroU32::new(5).unwrap();
+    let asked = ask(&mut grants, 1, "fs.read");
+    let _ = settle(asked, Answer::AllowTool { uses_max }, &mut grants);
+    let each = standing(&["ask *", "ask-call fs.read", "ask-call fs.write"]);
+    for (id, tool) in [(2, "fs.read"), (3, "fs.write")] {
+        let Decision::Ask(pending) = decide(call(id, tool, "{}"), &each, &mut grants) else {
+            panic!("{tool}");
+        };
+        let Decision::Ask(pending) = reconsider(pending, &mut grants) else {
+            panic!("{tool}");
+        };
+        assert_eq!(
+            describe(&settle(
+                pending,
+                Answer::AllowTool { uses_max },
+                &mut grants
+            )),
+            format!("allow: rule --ask-call '{tool}'; answered: this call")
+        );
+    }
+    ask(&mut grants, 4, "fs.write");
+}
+
+#[test]
 fn what_was_shown_is_bound_to_the_call_its_tool_and_its_arguments() {
     let shown = |id: u32, tool: &str, args: &str| match decide(
         call(id, tool, args),

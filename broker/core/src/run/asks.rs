@@ -5,6 +5,7 @@ use crate::decide::{Answer, Decision, Pending, reconsider, settle};
 use crate::id::{CallId, Digest};
 use crate::journal::{AnswerWord, Answered, Asked, Body};
 use crate::limits::ASKS_OPEN_MAX;
+use crate::rules::Level;
 
 use super::Run;
 use super::calls::{Record, Stage};
@@ -73,7 +74,9 @@ impl Run {
             self.latest_answer_ms = self.clock.host_ms();
             self.nobody_is_there = false;
         }
+        let about_more = pending.question().level == Level::AskRun;
         let (word, uses_max) = match answer {
+            Answer::AllowTool { .. } if !about_more => (AnswerWord::AllowOnce, None),
             Answer::AllowOnce => (AnswerWord::AllowOnce, None),
             Answer::AllowTool { uses_max } => (AnswerWord::AllowTool, Some(uses_max.get())),
             Answer::Refuse => (AnswerWord::Refuse, None),
@@ -158,6 +161,9 @@ impl Run {
             return false;
         };
         let question = pending.question();
+        if question.level != Level::AskRun {
+            return false;
+        }
         let (tool, description) = (question.tool.clone(), question.description_digest);
         self.grants.covers(&tool, description)
     }
