@@ -14,6 +14,7 @@ mod drive;
 mod era_file;
 pub mod journal_file;
 pub mod render;
+mod resolve;
 pub mod sandbox;
 #[cfg(test)]
 mod scratch;

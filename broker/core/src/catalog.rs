@@ -9,6 +9,7 @@ use std::sync::Arc;
 use sandbox_protocol::{ServerStubs, ToolStub};
 use serde_json::Value;
 
+use crate::flow::Labelling;
 use crate::id::{Digest, ServerName, ToolId};
 
 #[derive(Debug, Clone)]
@@ -20,6 +21,10 @@ pub struct Tool {
     pub flat: String,
     pub description_digest: Digest,
     pub effects: Effects,
+    /// What it reads and writes, as our configuration says.
+    pub labelling: Arc<Labelling>,
+    /// The description is the one in the lock file; absent without a lock file.
+    pub pinned: Option<bool>,
     /// The declared result is just `{result: X}`, and the script gets the X.
     pub unwrap: bool,
     /// Against the pinned input schema, before anything leaves.

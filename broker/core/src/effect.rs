@@ -14,6 +14,7 @@ use sandbox_protocol::{ConsoleLine, Resume, Start, Step};
 
 use crate::call::AuthorizedCall;
 use crate::decide::{Answer, Question};
+use crate::flow::ResolvedPath;
 use crate::id::CallId;
 use crate::journal::Entry;
 use crate::limits::Limit;
@@ -50,6 +51,11 @@ pub enum Effect {
 /// What happened outside. Each comes with the host's time, in milliseconds since the epoch.
 #[derive(Debug)]
 pub enum Event {
+    /// Where the paths lead that the calls of the next step name. It comes right before the
+    /// step, and what is missing in it stays unknown.
+    Resolved {
+        paths: Vec<ResolvedPath>,
+    },
     /// The guest stopped to wait, or ended.
     Stepped {
         step: Step,

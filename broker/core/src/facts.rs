@@ -37,8 +37,8 @@ pub struct Facts {
     /// What stands behind the `@` of the addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dest_domains: Option<BTreeSet<String>>,
-    /// Whether something trusted names every destination. Absent when the tool declares none,
-    /// or the call has none.
+    /// Whether something trusted names every destination. Absent when the call names none,
+    /// unless the tool's destination is always the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dest_explained: Option<bool>,
     /// The fields that nothing trusted explains.

@@ -1,6 +1,26 @@
 //! Where data may go: labels say what a run has read, the labelling says which
 //! tools read and write what, and the watch follows one run.
+//!
+//! Nothing here allows or denies: it computes facts, and rules judge by them.
 
+mod destination;
+pub mod field;
+mod known;
 pub mod label;
+mod labelling;
+mod literals;
+mod lookalike;
+mod paths;
+mod sayings;
+mod shares;
+mod texts;
+mod watch;
 
+pub use field::{BadField, Field};
+pub use known::{BadDestination, Known};
 pub use label::{BadLabel, Label, Labels};
+pub use labelling::Labelling;
+pub use paths::{NamedPath, ResolvedPath, Roots, named};
+pub use sayings::{Saying, Sayings, Unfitting};
+pub(crate) use watch::Watch;
+pub use watch::{Carried, FlowSpec};

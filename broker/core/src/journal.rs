@@ -8,10 +8,13 @@
 mod chain;
 mod read;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::call::{Args, Site};
 use crate::code::Code;
+use crate::facts::Facts;
 use crate::id::{CallId, Digest, GrantId, RunId, ServerName, ToolId};
 use crate::limits::Limits;
 use crate::report::{ReportedError, ReportedOutcome, Status, Usage};
@@ -89,6 +92,8 @@ pub struct Asked {
     pub description: Digest,
     pub args: Args,
     pub args_digest: Digest,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub facts: Option<Arc<Facts>>,
     #[serde(flatten)]
     pub site: Site,
     pub reasons: Vec<String>,
@@ -125,6 +130,9 @@ pub struct Decided {
     /// Absent when they were no canonical object, and so were refused.
     pub args: Option<Args>,
     pub args_digest: Digest,
+    /// What the rules saw besides; absent where nothing was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub facts: Option<Arc<Facts>>,
     #[serde(flatten)]
     pub site: Site,
     pub decision: Verdict,

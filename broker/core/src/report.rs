@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::flow::Carried;
 use crate::outcome::Code;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -18,6 +19,9 @@ pub struct Report {
     #[serde(default)]
     pub console_dropped_bytes: u64,
     pub calls: Vec<ReportedCall>,
+    /// What the run had read and sent, when it was watched: what a session takes over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<Carried>,
     pub usage: Usage,
 }
 

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decide::Standing;
 use crate::effect::{Effect, Event, GuestUsage};
+use crate::flow::{FlowSpec, Watch};
 use crate::grant::Grants;
 use crate::id::{CallId, Digest, RunId};
 use crate::journal::{Body, Entry};
@@ -42,6 +43,8 @@ pub struct RunSpec {
     pub seed: u64,
     pub standing: Standing,
     pub limits: Limits,
+    /// Present when rules may ask for facts, or a session wants to know what was read.
+    pub flow: Option<FlowSpec>,
     pub fsync: Fsync,
     pub guest: GuestIdentity,
 }
@@ -73,6 +76,7 @@ pub struct Run {
     usage: GuestUsage,
     calls: Calls,
     grants: Grants,
+    watch: Option<Watch>,
     console: Console,
     /// What the guest has not been told yet, in the order in which it happened.
     outcomes: Vec<(CallId, CallOutcome)>,
@@ -149,6 +153,7 @@ impl Run {
             return;
         }
         match event {
+            Event::Resolved { paths } => self.resolved(paths),
             Event::Stepped { step, usage } => self.stepped(step, usage),
             Event::GuestStopped { stop, usage } => self.guest_stopped(stop, usage),
             Event::Replied { call, reply } => self.replied(call, reply),

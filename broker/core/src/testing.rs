@@ -17,6 +17,8 @@ pub(crate) fn tool(id: &str) -> Tool {
         flat: String::new(),
         description_digest: Digest::of(id.to_string().as_bytes()),
         effects: Effects::default(),
+        labelling: Arc::default(),
+        pinned: None,
         unwrap: false,
         input: Check::new(|args| match args.get("bad") {
             Some(_) => vec!["`bad` is not expected".into()],

@@ -3,12 +3,16 @@
 use std::num::NonZeroU32;
 
 use airlock_core::decide::{Answer, Question};
+use airlock_core::facts::{Facts, Share};
+use airlock_core::flow::Label;
 use airlock_core::rules::Level;
 
 use crate::render::escape;
 
 /// Lines of arguments that are shown before one has to ask for the rest.
 const ARGUMENT_LINES_SHOWN: usize = 40;
+/// Fields that repeat earlier results.
+const SHARES_SHOWN: usize = 8;
 
 /// What somebody typed in reply to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +47,9 @@ pub(super) fn show(question: &Question, width: usize, whole: bool) -> String {
     }
     for reason in &question.reasons {
         row(&mut text, "why", &escape::line(reason));
+    }
+    if let Some(facts) = &question.facts {
+        facts_rows(&mut text, facts);
     }
     if let Some(claims) = claims(question) {
         row(&mut text, "note", &claims);
@@ -91,6 +98,36 @@ fn site(question: &Question) -> String {
     match question.site.line {
         0 => String::new(),
         line => format!(", line {line} of the script"),
+    }
+}
+
+/// What the run had read, where the call goes, and what its fields repeat.
+fn facts_rows(text: &mut String, facts: &Facts) {
+    let list = |words: &mut dyn Iterator<Item = &str>| {
+        let words: Vec<_> = words.map(|word| escape::line(word).into_owned()).collect();
+        words.join(", ")
+    };
+    if !facts.labels.is_empty() {
+        let labels = list(&mut facts.labels.iter().map(Label::as_str));
+        row(text, "read", &format!("the run has read what is {labels}"));
+    }
+    let places = [&facts.dest_hosts, &facts.dest_addresses, &facts.path_roots];
+    let places = list(&mut places.into_iter().flatten().flatten().map(String::as_str));
+    if !places.is_empty() {
+        row(text, "to", &places);
+    }
+    if !facts.dest_unexplained.is_empty() {
+        let fields = list(&mut facts.dest_unexplained.iter().map(String::as_str));
+        row(text, "to", &format!("nothing trusted names what stands in {fields}"));
+    }
+    if !facts.lookalikes.is_empty() {
+        let fields = list(&mut facts.lookalikes.iter().map(String::as_str));
+        row(text, "to", &format!("{fields} may be read as something else than it seems"));
+    }
+    for share in facts.shares.iter().take(SHARES_SHOWN) {
+        let Share { field, call, .. } = share;
+        let field = escape::line(field);
+        row(text, "from", &format!("{field} repeats what call {} returned", call.0));
     }
 }
 
@@ -154,6 +191,8 @@ fn wrapped(line: &str, width: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use airlock_core::id::CallId;
+
     use super::*;
 
     #[test]
@@ -179,6 +218,32 @@ mod tests {
         ] {
             assert_eq!(parse(line), expected, "{line:?}");
         }
+    }
+
+    #[test]
+    fn what_the_run_has_read_and_where_the_call_goes_is_shown_without_its_tricks() {
+        let facts = Facts {
+            dest_addresses: Some(["eve\u{1b}[2J@evil.example".to_owned()].into()),
+            dest_unexplained: ["/to".to_owned()].into(),
+            lookalikes: ["/to".to_owned()].into(),
+            shares: vec![Share {
+                field: "/body".into(),
+                call: CallId(2),
+                pieces: 9,
+            }],
+            ..Facts::default()
+        };
+        let mut text = String::new();
+        facts_rows(&mut text, &facts);
+        for part in [
+            "read the run has read what is private, untrusted",
+            "to nothing trusted names what stands in /to",
+            "to /to may be read as something else",
+            "from /body repeats what call 2 returned",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        assert!(!text.contains('\u{1b}'));
     }
 
     #[test]

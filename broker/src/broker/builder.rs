@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use airlock_core::decide::Standing;
+use airlock_core::flow::{FlowSpec, Unfitting};
 use airlock_core::id::{BadName, ServerName, ToolId};
 use airlock_core::limits::Limits;
 use airlock_core::problem::Problem;
@@ -16,9 +17,10 @@ use super::tools::{Offered, Tools, tool_left_out};
 use super::{Broker, InProcessTool, Inner};
 use crate::approver::Approver;
 use crate::clock::Clock;
-use crate::config::{Config, Secrets, Server, Trust};
+use crate::config::{Config, FlowConfig, Secrets, Server, Trust};
 use crate::era_file;
 use crate::journal_file::StateDir;
+use crate::resolve::Resolver;
 use crate::sandbox::{Sandbox, SandboxError};
 use crate::upstream::{Caps, ConnectError, Listed, ServerSpec, Surroundings, Upstream};
 
@@ -29,6 +31,7 @@ pub struct Builder {
     servers: Vec<Server>,
     in_process: Vec<InProcessTool>,
     rules: Vec<Rule>,
+    flow: FlowConfig,
     approver: Option<Arc<dyn Approver>>,
     limits: Limits,
     state_dir: Option<PathBuf>,
@@ -50,6 +53,8 @@ pub enum BuildError {
     Sandbox(#[from] SandboxError),
     #[error("{0}")]
     Server(Problem),
+    #[error("{0}")]
+    Labels(Problem),
     #[error("a broker is built inside a tokio runtime")]
     NoRuntime,
     #[error("building was interrupted")]
@@ -73,6 +78,7 @@ impl Builder {
     pub fn config(mut self, config: Config) -> Self {
         self.servers.extend(config.servers);
         self.rules.extend(config.rules);
+        self.flow = config.flow;
         self.limits = config.limits;
         self.state_dir = Some(config.state_dir);
         self.fsync = config.fsync;
@@ -121,6 +127,13 @@ impl Builder {
             pattern,
             origin: Some("the host".into()),
         }]))
+    }
+
+    /// What servers and tools read and write, where files lie, and which destinations are known.
+    #[must_use]
+    pub fn flow(mut self, flow: FlowConfig) -> Self {
+        self.flow = flow;
+        self
     }
 
     #[must_use]
@@ -185,8 +198,10 @@ impl Builder {
         let sandbox = loading.await.map_err(|_| BuildError::Interrupted)??;
 
         let (offered, mut problems) = self.offered(listed)?;
-        let tools = Tools::of(&offered);
+        let tools = Tools::of(&offered, &self.flow.sayings);
         problems.extend(tools.problems);
+        problems.extend(labels_unfitting(&self.flow, &tools)?);
+        let resolver = Resolver::new(&self.flow.roots, &self.servers);
         let rules = Rules::new(self.rules, self.approver.is_some());
         problems.extend(
             rules
@@ -206,6 +221,12 @@ impl Builder {
             upstream,
             in_process: index(self.in_process),
             approver: self.approver,
+            resolver,
+            flow: (!self.flow.is_empty()).then(|| FlowSpec {
+                input_labels: self.flow.input_labels,
+                known: Arc::new(self.flow.known),
+                ..FlowSpec::default()
+            }),
             standing: Standing {
                 catalog: Arc::new(tools.catalog),
                 rules: Arc::new(rules),
@@ -304,6 +325,38 @@ fn index(tools: Vec<InProcessTool>) -> HashMap<ToolId, InProcessTool> {
         .into_iter()
         .filter_map(|tool| Some((id(&tool)?, tool)))
         .collect()
+}
+
+/// A table of labels that fits nothing is a mistake where its server is there, and may be about
+/// another run where it is not.
+fn labels_unfitting(flow: &FlowConfig, tools: &Tools) -> Result<Vec<Problem>, BuildError> {
+    let takes = |id: &ToolId| {
+        let description = tools
+            .descriptions
+            .iter()
+            .find(|it| it.server == *id.server.0 && it.name == *id.tool.0)?;
+        let properties = description.input_schema.get("properties")?.as_object()?;
+        Some(properties.keys().cloned().collect())
+    };
+    let mut problems = Vec::new();
+    for unfitting in flow.sayings.unfitting(&tools.catalog, takes) {
+        let is_certain = unfitting.is_certain;
+        let problem = labels_problem(unfitting);
+        if is_certain {
+            return Err(BuildError::Labels(problem));
+        }
+        problems.push(problem);
+    }
+    Ok(problems)
+}
+
+fn labels_problem(unfitting: Unfitting) -> Problem {
+    let next = unfitting.closest.map_or_else(
+        || "`airlock types --detail names` lists all tools".to_owned(),
+        |meant| format!("did you mean `{meant}`?"),
+    );
+    let what = format!("the labels in {} fit nothing", unfitting.origin);
+    Problem::new("config-invalid", what, unfitting.what, next)
 }
 
 fn unmatched(rule: &Rule, closest: Option<ToolId>) -> Problem {

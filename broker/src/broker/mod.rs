@@ -17,6 +17,7 @@ use std::time::Duration;
 use airlock_core::catalog::Catalog;
 use airlock_core::code::Code;
 use airlock_core::decide::{Answer, AuthorizedCall, CallParts, Question, Standing};
+use airlock_core::flow::{Carried, FlowSpec};
 use airlock_core::id::{RunId, ServerName, ToolId, ToolName};
 use airlock_core::limits::Limits;
 use airlock_core::outcome::Reply;
@@ -34,6 +35,7 @@ use crate::clock::Clock;
 use crate::config::Secrets;
 use crate::drive::{self, Hands, Record};
 use crate::journal_file::StateDir;
+use crate::resolve::Resolver;
 use crate::sandbox::Sandbox;
 use crate::upstream::Upstream;
 
@@ -58,7 +60,10 @@ pub(crate) struct Inner {
     upstream: Upstream,
     in_process: HashMap<ToolId, InProcessTool>,
     approver: Option<Arc<dyn Approver>>,
-    standing: Standing,
+    pub(crate) standing: Standing,
+    /// What runs are watched with, unless nobody wants to know.
+    flow: Option<FlowSpec>,
+    pub(crate) resolver: Resolver,
     descriptions: Vec<Description>,
     stubs: StubTable,
     problems: Vec<Problem>,
@@ -114,6 +119,7 @@ impl Broker {
             input: script.input,
             seed,
             standing: broker.standing.clone(),
+            flow: broker.flow_of(script.carried),
             limits: script.limits.unwrap_or(broker.limits),
             fsync: broker.fsync,
             guest: broker.guest.clone(),
@@ -186,6 +192,17 @@ impl Inner {
         }
     }
 
+    /// A run that is part of a session is watched for the session's sake.
+    fn flow_of(&self, carried: Option<Carried>) -> Option<FlowSpec> {
+        if self.flow.is_none() && carried.is_none() {
+            return None;
+        }
+        Some(FlowSpec {
+            carried: carried.unwrap_or_default(),
+            ..self.flow.clone().unwrap_or_default()
+        })
+    }
+
     pub(crate) fn ask(&self, question: Question) -> LocalBoxFuture<'_, Answer> {
         match &self.approver {
             Some(approver) => approver.ask(question),
@@ -205,6 +222,7 @@ fn never_started(code: Code) -> Report {
         console: Vec::new(),
         console_dropped_bytes: 0,
         calls: Vec::new(),
+        flow: None,
         usage: Usage::default(),
     }
 }

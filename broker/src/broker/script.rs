@@ -1,5 +1,6 @@
 //! What a host wants run.
 
+use airlock_core::flow::Carried;
 use airlock_core::limits::Limits;
 use serde_json::Value;
 
@@ -11,6 +12,7 @@ pub struct Script {
     pub(crate) input: Vec<u8>,
     pub(crate) seed: Option<u64>,
     pub(crate) limits: Option<Limits>,
+    pub(crate) carried: Option<Carried>,
 }
 
 impl Script {
@@ -22,6 +24,7 @@ impl Script {
             input: Vec::new(),
             seed: None,
             limits: None,
+            carried: None,
         }
     }
 
@@ -48,6 +51,16 @@ impl Script {
     pub fn with_seed(self, seed: u64) -> Self {
         Self {
             seed: Some(seed),
+            ..self
+        }
+    }
+
+    /// What the runs before this one, in the same session, have read and sent. The report's
+    /// `flow` says what this one adds.
+    #[must_use]
+    pub fn carrying(self, carried: Carried) -> Self {
+        Self {
+            carried: Some(carried),
             ..self
         }
     }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use airlock_core::catalog::{Catalog, Check, Effects, Server, Tool};
+use airlock_core::flow::Sayings;
 use airlock_core::id::{ServerName, ToolId, ToolName};
 use airlock_core::problem::Problem;
 use codegen::description::Description;
@@ -31,7 +32,7 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    pub(super) fn of(offered: &[Offered]) -> Self {
+    pub(super) fn of(offered: &[Offered], sayings: &Sayings) -> Self {
         let mut tools = Self::default();
         for offer in offered {
             for tool in &offer.tools {
@@ -61,6 +62,8 @@ impl Tools {
                 .tools
                 .iter()
                 .filter_map(|stub| tools.tool(&stubs.server, &trust, stub))
+                .map(|tool| labelled(tool, sayings))
+                .map(Arc::new)
                 .collect();
             let name = ServerName(stubs.server.as_str().into());
             servers.push(Server {
@@ -81,7 +84,7 @@ impl Tools {
         tools
     }
 
-    fn tool(&mut self, server: &str, trust: &Trust, stub: &ToolStub) -> Option<Arc<Tool>> {
+    fn tool(&mut self, server: &str, trust: &Trust, stub: &ToolStub) -> Option<Tool> {
         let description = self.descriptions.get(stub.description)?;
         let compiled = compile(description);
         let (input, output) = match compiled {
@@ -91,7 +94,7 @@ impl Tools {
                 return None;
             }
         };
-        Some(Arc::new(Tool {
+        Some(Tool {
             id: ToolId {
                 server: ServerName(server.into()),
                 tool: ToolName(stub.wire_name.as_str().into()),
@@ -100,14 +103,23 @@ impl Tools {
             flat: stub.flat.clone().unwrap_or_default(),
             description_digest: description.digest,
             effects: effects(description, trust),
+            labelling: Arc::default(),
+            pinned: None,
             unwrap: stub.unwrap,
             input,
             output,
-        }))
+        })
     }
 
     fn left_out(&mut self, server: &str, why: String) {
         self.problems.push(tool_left_out(server, why));
+    }
+}
+
+fn labelled(tool: Tool, sayings: &Sayings) -> Tool {
+    Tool {
+        labelling: Arc::new(sayings.labelling(&tool.id)),
+        ..tool
     }
 }
 
@@ -189,11 +201,12 @@ mod tests {
     use serde_json::json;
 
     fn offered(trust: Trust, tools: Vec<Value>) -> Tools {
-        Tools::of(&[Offered {
+        let offered = Offered {
             server: "fs".into(),
             trust,
             tools,
-        }])
+        };
+        Tools::of(&[offered], &Sayings::default())
     }
 
     fn tool(name: &str) -> Value {

@@ -16,9 +16,12 @@ pub(super) struct ServerOptions {
     /// A file in the conventional {"mcpServers": {…}} form
     #[arg(long = "mcp-config", value_name = "FILE")]
     mcp_configs: Vec<PathBuf>,
-    /// An airlock.toml: servers, rules, limits
+    /// An airlock.toml: servers, rules, labels, limits
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// What servers and tools read and write, as a file of labels
+    #[arg(long, value_name = "FILE")]
+    labels: Vec<PathBuf>,
     /// Adds the embedded demo server as `demo`
     #[arg(long)]
     demo: bool,
@@ -86,12 +89,14 @@ impl ServerOptions {
             servers,
             mcp_configs,
             config,
+            labels,
             ..
         } = self;
         Ok(Flags {
             servers,
             mcp_configs,
             config,
+            labels,
             demo,
             ..Flags::default()
         })

@@ -219,7 +219,7 @@ impl Job<'_> {
 
 pub(super) fn build_problem(error: BuildError) -> Problem {
     match error {
-        BuildError::Server(problem) => problem,
+        BuildError::Server(problem) | BuildError::Labels(problem) => problem,
         BuildError::Sandbox(SandboxError::FilesTooSmall { .. }) => Problem::new(
             "sandbox-unavailable",
             "the sandbox cannot be loaded",

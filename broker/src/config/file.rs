@@ -5,10 +5,12 @@ use std::path::PathBuf;
 
 use airlock_core::problem::Problem;
 use airlock_core::rules::Level;
+use codegen::closest::closest;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::invalid;
+use super::labels::{self, FileFlow, Tables};
 use super::server::{Declared, Target, Trust, Tuning};
 use super::{units, words};
 use crate::upstream::{Era, EraChoice};
@@ -21,6 +23,7 @@ pub(crate) struct FileConfig {
     pub(crate) limits: Vec<(String, Located)>,
     pub(crate) servers: Vec<Declared>,
     pub(crate) rules: Vec<(Level, Located)>,
+    pub(crate) flow: FileFlow,
 }
 
 /// A text and where it stands, such as `airlock.toml:12`.
@@ -41,6 +44,14 @@ struct Document {
     servers: BTreeMap<String, Spanned<ServerTable>>,
     #[serde(default)]
     rules: RuleTable,
+    #[serde(default)]
+    labels: BTreeMap<String, Spanned<labels::ServerTable>>,
+    #[serde(default)]
+    roots: BTreeMap<String, Spanned<PathBuf>>,
+    #[serde(default)]
+    known_destinations: Vec<Spanned<String>>,
+    #[serde(default)]
+    input_reads: Vec<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -84,19 +95,16 @@ struct ServerTable {
 
 /// `name` is how the file is called in messages and origins.
 pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
-    let document: Document = toml::from_str(text).map_err(|error| {
-        let line = error
-            .span()
-            .map(|span| format!(", line {}", line_of(text, span.start)))
-            .unwrap_or_default();
-        // Only the message: the error's own text quotes the file, and so what is secret in it.
-        let next = "correct the file; `airlock run --help` and README.md list what may stand in it";
-        invalid(
-            format!("{name}{line} cannot be read"),
-            error.message().to_owned(),
-            next,
-        )
-    })?;
+    let help = "correct the file; `airlock run --help` and README.md list what may stand in it";
+    let document: Document =
+        toml::from_str(text).map_err(|error| unreadable(name, text, &error, help))?;
+    let tables = Tables {
+        labels: document.labels,
+        roots: document.roots,
+        known_destinations: document.known_destinations,
+        input_reads: document.input_reads,
+    };
+    let flow = labels::read(name, text, tables)?;
     let located = |spanned: Spanned<String>| {
         let origin = format!("{name}:{}", line_of(text, spanned.span().start));
         Located {
@@ -131,6 +139,7 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
             .flat_map(|(level, patterns)| patterns.into_iter().map(move |pattern| (level, pattern)))
             .map(|(level, pattern)| (level, located(pattern)))
             .collect(),
+        flow,
     })
 }
 
@@ -216,7 +225,26 @@ impl ServerTable {
 }
 
 /// 1-based.
-fn line_of(text: &str, offset: usize) -> usize {
+/// A document that is not what it has to be: where, why, and the key that was probably meant.
+pub(super) fn unreadable(name: &str, text: &str, error: &toml::de::Error, help: &str) -> Problem {
+    let line = error
+        .span()
+        .map(|span| format!(", line {}", line_of(text, span.start)))
+        .unwrap_or_default();
+    // Only the message: the error's own text quotes the file, and so what is secret in it.
+    let why = error.message().to_owned();
+    let next = meant(&why).map_or_else(|| help.to_owned(), |key| format!("did you mean `{key}`?"));
+    invalid(format!("{name}{line} cannot be read"), why, next)
+}
+
+/// Out of "unknown field `x`, expected one of `y`, `z`".
+fn meant(why: &str) -> Option<&str> {
+    let mut quoted = why.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
+    let found = quoted.next()?;
+    closest(found, quoted)
+}
+
+pub(super) fn line_of(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|b| *b == b'\n').count() + 1
 }
 

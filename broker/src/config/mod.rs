@@ -3,6 +3,7 @@
 
 mod environment;
 mod file;
+pub(crate) mod labels;
 mod limits;
 mod mcp_json;
 mod placeholder;
@@ -20,11 +21,13 @@ use airlock_core::rules::{Level, Pattern, Rule};
 use airlock_core::run::Fsync;
 
 pub use environment::Environment;
+pub use labels::FlowConfig;
 pub use limits::{BadLimit, SETTINGS, Setting};
 pub use secrets::Secrets;
 pub use server::{Server, Trust};
 
 use file::{FileConfig, Located};
+use labels::FileFlow;
 use server::Declared;
 
 /// More than any configuration that somebody wrote.
@@ -40,6 +43,8 @@ pub struct Flags {
     pub servers: Vec<String>,
     pub mcp_configs: Vec<PathBuf>,
     pub config: Option<PathBuf>,
+    /// What servers and tools read and write.
+    pub labels: Vec<PathBuf>,
     pub allow: Vec<String>,
     pub ask: Vec<String>,
     pub deny: Vec<String>,
@@ -56,6 +61,7 @@ pub struct Flags {
 pub struct Config {
     pub servers: Vec<Server>,
     pub rules: Vec<Rule>,
+    pub flow: FlowConfig,
     pub limits: Limits,
     pub state_dir: PathBuf,
     pub fsync: Fsync,
@@ -79,6 +85,9 @@ impl Config {
             gathered.servers.extend(config.servers);
             gathered.warnings.extend(config.warnings);
         }
+        for path in &flags.labels {
+            gathered.flows.push(labels::parse(&shown(path), &read_text(path)?)?);
+        }
         gathered.take_flags(flags)?;
         gathered.finish(environment)
     }
@@ -89,6 +98,7 @@ impl Config {
 struct Gathered {
     servers: Vec<Declared>,
     rules: Vec<(Level, Located)>,
+    flows: Vec<FileFlow>,
     limits: Vec<(String, Located)>,
     state_dir: Option<PathBuf>,
     fsync: Option<Located>,
@@ -99,6 +109,7 @@ impl Gathered {
     fn take_file(&mut self, file: FileConfig) {
         self.servers.extend(file.servers);
         self.rules.extend(file.rules);
+        self.flows.push(file.flow);
         self.limits.extend(file.limits);
         self.state_dir = file.state_dir.or(self.state_dir.take());
         self.fsync = file.fsync.or(self.fsync.take());
@@ -189,6 +200,7 @@ impl Gathered {
         Ok(Config {
             servers,
             rules,
+            flow: labels::gather(self.flows)?,
             limits,
             state_dir,
             fsync,

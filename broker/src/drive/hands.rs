@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use airlock_core::decide::{Answer, AuthorizedCall, Question};
 use airlock_core::effect::{Effect, Event, GuestStop, GuestUsage};
+use airlock_core::flow;
 use airlock_core::id::CallId;
 use airlock_core::limits::Limits;
 use airlock_core::outcome::{LostCause, Reply};
@@ -191,8 +192,21 @@ impl<'a> Hands<'a> {
         }
     }
 
+    /// Where the paths lead that the calls of a step name, before they are decided.
+    fn resolve(&mut self, step: &Step) {
+        let catalog = &self.broker.standing.catalog;
+        let named = flow::named(catalog, &step.calls, &self.limits);
+        if !named.is_empty() {
+            let paths = self.broker.resolver.resolve(named);
+            self.heard.push(Event::Resolved { paths });
+        }
+    }
+
     fn came(&mut self, came: Result<Step, GuestStop>, usage: GuestUsage) {
         let secrets = &self.broker.secrets;
+        if let Ok(step) = &came {
+            self.resolve(step);
+        }
         self.heard.push(match came {
             Ok(mut step) => {
                 strike::step(secrets, &mut step);

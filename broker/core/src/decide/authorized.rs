@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::call::{Args, Call, Site};
 use crate::catalog::Tool;
+use crate::facts::Facts;
 use crate::grant::Use;
 use crate::id::{CallId, Digest, ToolId};
 
@@ -72,6 +73,11 @@ impl AuthorizedCall {
     #[must_use]
     pub fn canonical_args(&self) -> &Args {
         &self.call.args
+    }
+
+    #[must_use]
+    pub fn facts(&self) -> Option<&Arc<Facts>> {
+        self.call.facts.as_ref()
     }
 
     #[must_use]

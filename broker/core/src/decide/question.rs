@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::call::{Args, Call, Site};
 use crate::catalog::{Effects, Tool};
+use crate::facts::Facts;
 use crate::id::{CallId, Digest, ToolId};
 use crate::rules::{Consulted, Level};
 
@@ -28,6 +29,8 @@ pub struct Question {
     /// The exact arguments; [`Args::text`] is what would be sent.
     pub args: Args,
     pub site: Site,
+    /// What the run had read, where the call goes, and what it repeats.
+    pub facts: Option<Arc<Facts>>,
     /// What our configuration knows and what the server claims.
     pub effects: Effects,
     /// `AskRun` or `AskCall`: what an answer can be about.
@@ -54,13 +57,15 @@ pub enum Answer {
 }
 
 impl Question {
-    /// Binds an answer to what was shown: tool, description and arguments of one call.
+    /// Binds an answer to what was shown: tool, description, arguments and facts of one call.
     #[must_use]
     pub fn shown_digest(&self) -> Digest {
+        let facts = self.facts.as_ref().map(|facts| json!(facts));
         canonical::digest(&json!({
             "args": self.args.digest().to_string(),
             "call": self.call.0,
             "description": self.description_digest.to_string(),
+            "facts": facts,
             "tool": self.tool.to_string(),
         }))
     }
@@ -79,6 +84,7 @@ impl Pending {
             description_digest: tool.description_digest,
             args: call.args.clone(),
             site: call.site,
+            facts: call.facts.clone(),
             effects: tool.effects,
             level: consulted.level,
             reasons: consulted.reasons,

@@ -1,8 +1,11 @@
 //! Entries in, lines out, and back; and what damage looks like to a reader.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use super::*;
+use crate::facts::{Facts, LargeText};
 use crate::testing::args;
 
 fn started() -> Body {
@@ -40,6 +43,7 @@ fn decided(call: u32, decision: Verdict) -> Body {
         tool: ToolId::parse("fs.read").unwrap(),
         description: Some(Digest::of(b"d")),
         args_digest: args.digest(),
+        facts: None,
         args: Some(args),
         site: Site { line: 3, column: 7 },
         decision,
@@ -86,6 +90,7 @@ fn asked() -> [Body; 2] {
         tool: ToolId::parse("fs.read").unwrap(),
         description: Digest::of(b"d"),
         args_digest: args.digest(),
+        facts: None,
         args,
         site: Site::default(),
         reasons: Vec::new(),
@@ -427,5 +432,38 @@ proptest! {
             // The end of the file has no line after it; whoever must know keeps the head's digest.
             Ok(verified) => prop_assert!(at > last_line, "{at} {:?}", verified.cut),
         }
+    }
+}
+
+#[test]
+fn facts_are_redacted_and_read_back() {
+    let mut entry = decided(1, Verdict::Allow);
+    let Body::Decided(body) = &mut entry else {
+        panic!()
+    };
+    let pointer = "/hush/x".to_owned();
+    let large = LargeText {
+        bytes: 5_000,
+        digest: Digest::of(b"x"),
+    };
+    body.facts = Some(Arc::new(Facts {
+        dest_hosts: Some(["hush.example".to_owned()].into()),
+        dest_unexplained: [pointer.clone()].into(),
+        large_texts: [(pointer, large)].into(),
+        ..Facts::default()
+    }));
+    for secret in ["hush", "untrusted", "sha256"] {
+        let redact = Redact::new(move |text| {
+            text.contains(secret)
+                .then(|| text.replace(secret, "***"))
+        });
+        let bytes = sealed(&[started(), entry.clone(), ended()], redact);
+        let text = String::from_utf8(bytes.clone()).unwrap();
+        assert_eq!(text.contains("hush"), secret != "hush", "{text}");
+        let lines = read(&bytes).unwrap().lines;
+        let Body::Decided(body) = &lines[1].body else {
+            panic!()
+        };
+        assert!(body.facts.as_ref().unwrap().labels.is_untrusted());
     }
 }

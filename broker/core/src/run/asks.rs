@@ -45,6 +45,7 @@ impl Run {
             description: question.description_digest,
             args: question.args.clone(),
             args_digest: question.args.digest(),
+            facts: question.facts.clone(),
             site: question.site,
             reasons: question.reasons.clone(),
             shown: question.shown_digest(),

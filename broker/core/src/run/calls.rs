@@ -196,12 +196,15 @@ impl Run {
                     line: open.line,
                     column: open.column,
                 };
+                let now_ms = self.clock.host_ms();
+                let watch = self.watch.as_mut();
+                let facts = watch.map(|watch| Arc::new(watch.facts(id, &tool, &args, now_ms)));
                 let call = Call {
                     id,
                     tool: tool.id.clone(),
                     args,
                     site,
-                    facts: None,
+                    facts,
                 };
                 let decision = decide(call, &self.spec.standing, &mut self.grants);
                 self.apply(id, decision);
@@ -254,6 +257,9 @@ impl Run {
     pub(super) fn apply(&mut self, id: CallId, decision: Decision) {
         match decision {
             Decision::Allow(call) => {
+                if let Some(watch) = &mut self.watch {
+                    watch.allowed(call.catalog_tool(), call.args().len());
+                }
                 if let Some(record) = self.calls.record(id) {
                     if record.decision != ReportedDecision::Ask {
                         record.decision = ReportedDecision::Allow;
@@ -292,6 +298,7 @@ impl Run {
                     description,
                     args_digest: call.args.digest(),
                     args: Some(call.args),
+                    facts: call.facts,
                     site: call.site,
                     decision: Verdict::Deny,
                     code: Some(code),
@@ -384,6 +391,7 @@ fn undecided(id: CallId, tool: &Tool, open: &OpenCall, decision: Verdict, why: S
         tool: tool.id.clone(),
         description: Some(tool.description_digest),
         args: None,
+        facts: None,
         args_digest: Digest::of(&open.args),
         site: Site {
             line: open.line,
@@ -405,6 +413,7 @@ pub(super) fn decided(call: &AuthorizedCall, decision: Verdict) -> Decided {
         description: Some(call.description_digest()),
         args: Some(call.canonical_args().clone()),
         args_digest: call.canonical_args().digest(),
+        facts: call.facts().cloned(),
         site: call.site(),
         decision,
         code: None,

@@ -8,6 +8,7 @@ use sandbox_protocol::ScriptError;
 use serde_json::value::RawValue;
 
 use crate::code::Code;
+use crate::flow::Watch;
 use crate::id::{CallId, Digest};
 use crate::journal::{Body, Decided, Ended, Verdict};
 use crate::json::{self, Bounds};
@@ -101,6 +102,7 @@ impl Run {
                     tool: question.tool.clone(),
                     description: Some(question.description_digest),
                     args: Some(question.args.clone()),
+                    facts: question.facts.clone(),
                     args_digest: question.args.digest(),
                     site: question.site,
                     decision: Verdict::Unsent,
@@ -177,6 +179,7 @@ impl Run {
             console: self.console.lines(),
             console_dropped_bytes: self.console.total_dropped_bytes(),
             calls: self.report_calls(),
+            flow: self.watch.as_ref().map(Watch::carried),
             usage,
         }
     }

@@ -26,6 +26,9 @@ impl Run {
         };
         let ms = self.clock.host_ms().saturating_sub(since_ms);
         let judged = judge(reply, &tool, &self.spec.limits);
+        if let Some(watch) = &mut self.watch {
+            watch.heard(call, &tool, &judged.outcome);
+        }
         self.settle(call, &judged, ms, true);
         self.tell(call, judged.outcome);
     }

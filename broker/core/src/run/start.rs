@@ -4,6 +4,7 @@ use sandbox_protocol::{GuestLimits, Start};
 
 use crate::catalog::{Server, Tool};
 use crate::effect::{Effect, GuestUsage};
+use crate::flow::Watch;
 use crate::grant::Grants;
 use crate::id::Digest;
 use crate::journal::{Body, RunStarted, StartedServer, StartedTool};
@@ -20,13 +21,15 @@ use super::{Guest, Life, Run, RunSpec};
 impl Run {
     /// `now_ms`: the host's time, in milliseconds since the epoch.
     #[must_use]
-    pub fn start(spec: RunSpec, now_ms: u64) -> (Self, Vec<Effect>) {
+    pub fn start(mut spec: RunSpec, now_ms: u64) -> (Self, Vec<Effect>) {
+        let flow = spec.flow.take();
         let mut run = Self {
             clock: Clock::new(now_ms, spec.limits.run_wall_ms_max),
             guest: Guest::Computing,
             usage: GuestUsage::default(),
             calls: Calls::default(),
             grants: Grants::default(),
+            watch: flow.map(|flow| Watch::new(flow, &spec.script)),
             console: Console::new(&spec.limits),
             outcomes: Vec::new(),
             denials: 0,

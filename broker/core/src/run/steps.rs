@@ -3,6 +3,7 @@
 use sandbox_protocol::{Resume, Step, StepState};
 
 use crate::effect::{GuestStop, GuestUsage};
+use crate::flow::ResolvedPath;
 use crate::journal::{Body, Resumed};
 use crate::limits::Limit;
 
@@ -10,6 +11,12 @@ use super::ending::Ending;
 use super::{Guest, Run};
 
 impl Run {
+    pub(super) fn resolved(&mut self, paths: Vec<ResolvedPath>) {
+        if let Some(watch) = &mut self.watch {
+            watch.resolved(paths);
+        }
+    }
+
     /// A step that nobody waits for is ignored.
     pub(super) fn stepped(&mut self, step: Step, usage: GuestUsage) {
         if self.guest != Guest::Computing {
@@ -28,6 +35,9 @@ impl Run {
             } else {
                 self.called(call);
             }
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.forget_paths();
         }
         match step.state {
             StepState::Waiting { wake_at_ms } => self.guest = Guest::Waiting { wake_at_ms },

@@ -40,6 +40,7 @@ fn spec(rule_lines: &[&str], limits: Limits) -> RunSpec {
             rules: Arc::new(rules(rule_lines)),
         },
         limits,
+        flow: None,
         fsync: Fsync::Writes,
         guest: GuestIdentity {
             name: "test".into(),

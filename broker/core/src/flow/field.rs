@@ -1,0 +1,174 @@
+//! Which fields of a call's arguments a labelling speaks of: a JSON pointer
+//! whose `*` stands for every element or member, and what it finds in a call.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// Everything at and below this place is meant.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Field {
+    text: String,
+    steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Step {
+    Any,
+    Key(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no place in arguments: write /name, /name/0 or /name/*/email")]
+pub struct BadField {
+    pub text: String,
+}
+
+/// A text or number in a call's arguments, and its own pointer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leaf {
+    pub pointer: String,
+    pub text: String,
+}
+
+impl Field {
+    pub const CHARS_MAX: usize = 200;
+
+    pub fn parse(text: &str) -> Result<Self, BadField> {
+        let bad = || BadField {
+            text: text.chars().take(Self::CHARS_MAX).collect(),
+        };
+        let rest = text.strip_prefix('/').ok_or_else(bad)?;
+        if rest.is_empty() || text.len() > Self::CHARS_MAX {
+            return Err(bad());
+        }
+        let step = |token: &str| match token {
+            "*" => Step::Any,
+            token => Step::Key(token.replace("~1", "/").replace("~0", "~")),
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            steps: rest.split('/').map(step).collect(),
+        })
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The first step, when it names a member: what the input schema can be asked for.
+    #[must_use]
+    pub fn member(&self) -> Option<&str> {
+        match self.steps.first() {
+            Some(Step::Key(key)) => Some(key),
+            _ => None,
+        }
+    }
+
+    /// All texts and numbers at and below this place; what is absent, null or a boolean names
+    /// nothing.
+    #[must_use]
+    pub fn leaves(&self, args: &Value) -> Vec<Leaf> {
+        let mut found = Vec::new();
+        select(args, &self.steps, &mut String::new(), &mut found);
+        found
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// All texts and numbers of a value.
+#[must_use]
+pub fn leaves(value: &Value) -> Vec<Leaf> {
+    let mut found = Vec::new();
+    select(value, &[], &mut String::new(), &mut found);
+    found
+}
+
+/// Depth is bounded where arguments are parsed.
+fn select(value: &Value, steps: &[Step], pointer: &mut String, found: &mut Vec<Leaf>) {
+    let (wanted, rest) = match steps.split_first() {
+        Some((Step::Key(key), rest)) => (Some(key.as_str()), rest),
+        Some((Step::Any, rest)) => (None, rest),
+        None => (None, steps),
+    };
+    let mut leaf = |text: String| {
+        if steps.is_empty() {
+            let pointer = pointer.clone();
+            found.push(Leaf { pointer, text });
+        }
+    };
+    match value {
+        Value::String(text) => leaf(text.clone()),
+        Value::Number(number) => leaf(number.to_string()),
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                let at = at.to_string();
+                if wanted.is_none_or(|wanted| wanted == at) {
+                    below(item, &at, rest, pointer, found);
+                }
+            }
+        }
+        Value::Object(members) => {
+            for (key, member) in members {
+                if wanted.is_none_or(|wanted| wanted == key) {
+                    below(member, key, rest, pointer, found);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+fn below(value: &Value, key: &str, rest: &[Step], pointer: &mut String, found: &mut Vec<Leaf>) {
+    let length = pointer.len();
+    pointer.push('/');
+    pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+    select(value, rest, pointer, found);
+    pointer.truncate(length);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(field: &str, args: Value, expected: &[(&str, &str)]) {
+        let leaves = Field::parse(field).unwrap().leaves(&args);
+        let found: Vec<_> = leaves
+            .iter()
+            .map(|leaf| (leaf.pointer.as_str(), leaf.text.as_str()))
+            .collect();
+        assert_eq!(found, expected, "{field}");
+    }
+
+    #[test]
+    fn a_field_means_everything_at_and_below_its_place() {
+        check("/to", json!({"to": "a@b"}), &[("/to", "a@b")]);
+        check(
+            "/to",
+            json!({"to": ["a@b", {"x": "c@d"}], "cc": "e"}),
+            &[("/to/0", "a@b"), ("/to/1/x", "c@d")],
+        );
+        check(
+            "/to/*/mail",
+            json!({"to": [{"mail": "a", "name": "n"}, {"mail": "b"}]}),
+            &[("/to/0/mail", "a"), ("/to/1/mail", "b")],
+        );
+        check("/to/*", json!({"to": "not a list"}), &[]);
+        check("/a~1b", json!({"a/b": 13}), &[("/a~1b", "13")]);
+        check("/to", json!({"to": null, "x": true}), &[]);
+    }
+
+    #[test]
+    fn what_is_no_pointer_is_refused() {
+        for text in ["", "/", "to", "$.to"] {
+            assert!(Field::parse(text).is_err(), "{text}");
+        }
+    }
+}
