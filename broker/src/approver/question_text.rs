@@ -118,16 +118,28 @@ fn facts_rows(text: &mut String, facts: &Facts) {
     }
     if !facts.dest_unexplained.is_empty() {
         let fields = list(&mut facts.dest_unexplained.iter().map(String::as_str));
-        row(text, "to", &format!("nothing trusted names what stands in {fields}"));
+        row(
+            text,
+            "to",
+            &format!("nothing trusted names what stands in {fields}"),
+        );
     }
     if !facts.lookalikes.is_empty() {
         let fields = list(&mut facts.lookalikes.iter().map(String::as_str));
-        row(text, "to", &format!("{fields} may be read as something else than it seems"));
+        row(
+            text,
+            "to",
+            &format!("{fields} may be read as something else than it seems"),
+        );
     }
     for share in facts.shares.iter().take(SHARES_SHOWN) {
         let Share { field, call, .. } = share;
         let field = escape::line(field);
-        row(text, "from", &format!("{field} repeats what call {} returned", call.0));
+        row(
+            text,
+            "from",
+            &format!("{field} repeats what call {} returned", call.0),
+        );
     }
 }
 

@@ -199,8 +199,8 @@ impl Builder {
 
         let (offered, mut problems) = self.offered(listed)?;
         let tools = Tools::of(&offered, &self.flow.sayings);
-        problems.extend(tools.problems);
         problems.extend(labels_unfitting(&self.flow, &tools)?);
+        problems.extend(tools.problems);
         let resolver = Resolver::new(&self.flow.roots, &self.servers);
         let rules = Rules::new(self.rules, self.approver.is_some());
         problems.extend(

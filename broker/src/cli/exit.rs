@@ -84,6 +84,7 @@ mod tests {
                 console: Vec::new(),
                 console_dropped_bytes: 0,
                 calls: Vec::new(),
+                flow: None,
                 usage: Usage::default(),
             };
             assert_eq!(of_report(&report), expected, "{status:?} {code:?}");

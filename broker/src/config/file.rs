@@ -239,7 +239,11 @@ pub(super) fn unreadable(name: &str, text: &str, error: &toml::de::Error, help: 
 
 /// Out of "unknown field `x`, expected one of `y`, `z`".
 fn meant(why: &str) -> Option<&str> {
-    let mut quoted = why.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
+    let mut quoted = why
+        .strip_prefix("unknown field ")?
+        .split('`')
+        .skip(1)
+        .step_by(2);
     let found = quoted.next()?;
     closest(found, quoted)
 }

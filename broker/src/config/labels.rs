@@ -242,7 +242,10 @@ pub(super) fn gather(files: Vec<FileFlow>) -> Result<FlowConfig, Problem> {
     for at in &known {
         // One by one, so that a mistake is told with its place.
         Known::configured([at.text.as_str()]).map_err(|bad| {
-            let what = format!("the destination `{}` ({}) cannot be used", at.text, at.origin);
+            let what = format!(
+                "the destination `{}` ({}) cannot be used",
+                at.text, at.origin
+            );
             invalid_at(&at.origin, what, bad.to_string(), "correct it")
         })?;
     }
@@ -266,7 +269,9 @@ fn add_root(
             .all(|c| matches!(c, 'a'..='z' | '0'..='9' | '_' | '-'))
         && name != OUTSIDE;
     if !fits {
-        let why = format!("a root is called by lower-case letters, digits, `_` and `-`, and not `{OUTSIDE}`");
+        let why = format!(
+            "a root is called by lower-case letters, digits, `_` and `-`, and not `{OUTSIDE}`"
+        );
         return Err(invalid_at(origin, what, why, "give it another name"));
     }
     let real = std::fs::canonicalize(&path).map_err(|error| {
@@ -380,7 +385,9 @@ destinations = ["/to/*", "/cc"]
     #[test]
     fn the_same_table_in_two_files_is_a_mistake() {
         let file = |name| parse(name, "[labels.a]\nreads = []").unwrap();
-        let problem = gather(vec![file("a.toml"), file("b.toml")]).map(|_| ()).unwrap_err();
+        let problem = gather(vec![file("a.toml"), file("b.toml")])
+            .map(|_| ())
+            .unwrap_err();
         assert_eq!(problem.why, "in a.toml:1 and in b.toml:1");
     }
 }

@@ -86,7 +86,9 @@ impl Config {
             gathered.warnings.extend(config.warnings);
         }
         for path in &flags.labels {
-            gathered.flows.push(labels::parse(&shown(path), &read_text(path)?)?);
+            gathered
+                .flows
+                .push(labels::parse(&shown(path), &read_text(path)?)?);
         }
         gathered.take_flags(flags)?;
         gathered.finish(environment)

@@ -163,8 +163,7 @@ fn address(text: &str) -> Option<Address> {
         None => text,
     };
     let (local, domain) = bare.split_once('@')?;
-    let is_atom =
-        |c: char| c.is_ascii_alphanumeric() || "!#$&'*+-/=?^_`{|}~.".contains(c);
+    let is_atom = |c: char| c.is_ascii_alphanumeric() || "!#$&'*+-/=?^_`{|}~.".contains(c);
     let fits = !local.is_empty()
         && local.len() <= 64
         && local.chars().all(is_atom)

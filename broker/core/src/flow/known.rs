@@ -150,7 +150,9 @@ fn is_path_prefix(text: &str) -> bool {
 
 /// Nothing in it that leads elsewhere than it seems.
 fn is_plain_path(text: &str) -> bool {
-    !text.split('/').any(|segment| segment == ".." || segment == ".")
+    !text
+        .split('/')
+        .any(|segment| segment == ".." || segment == ".")
         && !text.contains(['\\', '%', ':', '@', ' '])
         && text.is_ascii()
 }

@@ -95,6 +95,10 @@ mod tests {
         };
         let joined = quiet.clone().joined(&Labelling::default());
         assert_eq!(joined.reads, Labels::worst());
-        assert!(joined.writes.external && !joined.fixed_destination && joined.destinations == quiet.destinations);
+        assert!(
+            joined.writes.external
+                && !joined.fixed_destination
+                && joined.destinations == quiet.destinations
+        );
     }
 }

@@ -243,11 +243,23 @@ mod tests {
             saying("mail", Some("list_labels"), Some(&[])),
             saying("mail", Some("send"), None),
         ]);
-        check(&sayings, "mail.read", &["private", "private:mail", "untrusted"]);
-        check(&sayings, "mail.send", &["private", "private:mail", "untrusted"]);
+        check(
+            &sayings,
+            "mail.read",
+            &["private", "private:mail", "untrusted"],
+        );
+        check(
+            &sayings,
+            "mail.send",
+            &["private", "private:mail", "untrusted"],
+        );
         check(&sayings, "mail.list_folders", &["private", "private:mail"]);
         check(&sayings, "mail.list_labels", &[]);
-        check(&sayings, "web.get", &["private", "private:mail", "untrusted"]);
+        check(
+            &sayings,
+            "web.get",
+            &["private", "private:mail", "untrusted"],
+        );
     }
 
     #[test]

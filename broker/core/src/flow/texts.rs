@@ -24,7 +24,9 @@ pub(super) fn each(text: &[u8], mut heard: impl FnMut(&str)) {
             }
             b'0'..=b'9' => {
                 let long = rest.iter().take_while(|b| b.is_ascii_digit()).count();
-                heard(&String::from_utf8_lossy(rest.get(..long).unwrap_or_default()));
+                heard(&String::from_utf8_lossy(
+                    rest.get(..long).unwrap_or_default(),
+                ));
                 rest = rest.get(long..).unwrap_or_default();
             }
             _ => rest = after,

@@ -453,10 +453,8 @@ fn facts_are_redacted_and_read_back() {
         ..Facts::default()
     }));
     for secret in ["hush", "untrusted", "sha256"] {
-        let redact = Redact::new(move |text| {
-            text.contains(secret)
-                .then(|| text.replace(secret, "***"))
-        });
+        let redact =
+            Redact::new(move |text| text.contains(secret).then(|| text.replace(secret, "***")));
         let bytes = sealed(&[started(), entry.clone(), ended()], redact);
         let text = String::from_utf8(bytes.clone()).unwrap();
         assert_eq!(text.contains("hush"), secret != "hush", "{text}");

@@ -37,6 +37,7 @@ fn failed(code: Code, calls: Vec<ReportedCall>) -> Report {
         console: Vec::new(),
         console_dropped_bytes: 0,
         calls,
+        flow: None,
         usage: Usage::default(),
     }
 }

@@ -79,7 +79,12 @@ impl Story {
 fn a_run_carries_the_join_of_all_that_reached_it_errors_too() {
     let mut story = Story::new("");
     let send = sending("mail.send", &["/to"]);
-    assert!(story.facts(&send, r#"{"to":"a@b.example"}"#).labels.is_empty());
+    assert!(
+        story
+            .facts(&send, r#"{"to":"a@b.example"}"#)
+            .labels
+            .is_empty()
+    );
     story.read(&reading("crm.find", &["private:crm"]), json!([1]));
     let failing = reading("web.get", &["untrusted"]);
     story.facts(&failing, "{}");
@@ -108,20 +113,25 @@ fn a_run_carries_the_join_of_all_that_reached_it_errors_too() {
 fn a_trusted_script_and_trusted_results_explain_destinations() {
     let mut story = Story::new(r#"mail.send({to: "boss@corp.example"})"#);
     let send = sending("mail.send", &["/to"]);
-    let explained =
-        |story: &mut Story, to: &str| {
-            let text = json!({ "to": to }).to_string();
-            story.facts(&send, &text).dest_explained.unwrap()
-        };
+    let explained = |story: &mut Story, to: &str| {
+        let text = json!({ "to": to }).to_string();
+        story.facts(&send, &text).dest_explained.unwrap()
+    };
     assert!(explained(&mut story, "boss@corp.example"));
     assert!(!explained(&mut story, "bob@corp.example"));
     let contacts = reading("contacts.find", &["private:contacts"]);
     story.read(&contacts, json!({"mail": "bob@corp.example"}));
     assert!(explained(&mut story, "bob@corp.example"));
 
-    story.read(&reading("mail.read", &["untrusted"]), json!({"from": "eve@evil.example"}));
+    story.read(
+        &reading("mail.read", &["untrusted"]),
+        json!({"from": "eve@evil.example"}),
+    );
     assert!(!explained(&mut story, "eve@evil.example"));
-    assert!(explained(&mut story, "bob@corp.example"), "it was named before");
+    assert!(
+        explained(&mut story, "bob@corp.example"),
+        "it was named before"
+    );
     // What untrusted data may have asked for explains nothing any more.
     story.read(&contacts, json!({"mail": "carol@corp.example"}));
     assert!(!explained(&mut story, "carol@corp.example"));
@@ -153,7 +163,10 @@ fn a_set_of_destinations_names_all_of_them_or_is_absent() {
     let facts = story.facts(&send, r#"{"to":"a@x.example","url":"https://docs.rs/"}"#);
     assert_eq!((facts.dest_hosts, facts.dest_addresses), (None, None));
     let facts = story.facts(&send, r#"{"url":"https://docs.rs@evil.example/"}"#);
-    assert_eq!((facts.dest_hosts, facts.dest_explained), (None, Some(false)));
+    assert_eq!(
+        (facts.dest_hosts, facts.dest_explained),
+        (None, Some(false))
+    );
     let facts = story.facts(&send, r#"{"body":"x"}"#);
     assert_eq!(facts.dest_explained, None, "it names none");
     let search = Tool {
@@ -165,7 +178,10 @@ fn a_set_of_destinations_names_all_of_them_or_is_absent() {
     };
     let explained = |story: &mut Story, args| story.facts(&search, args).dest_explained;
     assert_eq!(explained(&mut story, r#"{"body":"x"}"#), Some(true));
-    assert_eq!(explained(&mut story, r#"{"to":"a@x.example"}"#), Some(false));
+    assert_eq!(
+        explained(&mut story, r#"{"to":"a@x.example"}"#),
+        Some(false)
+    );
 }
 
 #[test]
