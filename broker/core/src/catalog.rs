@@ -39,6 +39,8 @@ pub struct Tool {
 pub struct Effects {
     /// Our configuration says so, of this tool or of a server that it trusts.
     pub read_only: Option<bool>,
+    /// Likewise, that it destroys something.
+    pub destructive: Option<bool>,
     /// `annotations.readOnlyHint`, shown to a person as a claim.
     pub claims_read_only: Option<bool>,
     /// `annotations.destructiveHint`, likewise.

@@ -15,6 +15,7 @@ pub mod journal;
 pub mod json;
 pub mod limits;
 pub mod outcome;
+pub mod policy;
 pub mod problem;
 pub mod report;
 pub mod rules;

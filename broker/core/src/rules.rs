@@ -1,19 +1,25 @@
-//! What is allowed, asked about or denied, as patterns over `server.tool`.
+//! What is allowed, asked about or denied: patterns over `server.tool`, and
+//! policies beside them.
 //!
-//! The order of the rules does not matter: of all rules that match, the
-//! strictest decides; when none matches, the default does. The rest of the
-//! core knows only [`Rules::consult`], so another matcher can take its place.
+//! The order does not matter: of all that match, the strictest decides; when
+//! nothing matches, the default does. Where policies permit, a pattern can only
+//! make them stricter. The rest of the core knows only [`Rules::consult`].
 
 mod pattern;
 
 use std::fmt;
+use std::sync::Arc;
 
+use codegen::canonical;
 use codegen::closest::closest;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::call::Call;
 use crate::catalog::Catalog;
-use crate::id::ToolId;
+use crate::facts::Facts;
+use crate::id::{Digest, ToolId};
+use crate::policy::{Judged, Policies};
 
 pub use pattern::{BadPattern, Pattern};
 
@@ -76,6 +82,7 @@ impl fmt::Display for Rule {
 pub struct Rules {
     rules: Vec<Rule>,
     default: Level,
+    policies: Option<Arc<Policies>>,
 }
 
 /// What the rules say of one call, and which of them said it.
@@ -101,40 +108,65 @@ impl Rules {
             } else {
                 Level::Deny
             },
+            policies: None,
         }
     }
 
     #[must_use]
-    pub fn consult(&self, call: &Call) -> Consulted {
-        self.consult_tool(&call.tool)
+    pub fn with_policies(mut self, policies: Arc<Policies>) -> Self {
+        self.policies = Some(policies);
+        self
     }
 
-    /// The same for a tool that is not being called, for listings.
     #[must_use]
-    pub fn consult_tool(&self, tool: &ToolId) -> Consulted {
-        let matching = || self.rules.iter().filter(|rule| rule.pattern.matches(tool));
-        let Some(level) = matching().map(|rule| rule.level).max() else {
-            let level = self.default;
-            let reasons = vec![format!(
-                "no rule matches, and the default is {}",
-                level.as_str()
-            )];
-            return Consulted {
-                level,
-                told: reasons.clone(),
-                reasons,
-                prompts: Vec::new(),
-            };
+    pub fn policies(&self) -> Option<&Policies> {
+        self.policies.as_deref()
+    }
+
+    #[must_use]
+    pub fn consult(&self, call: &Call) -> Consulted {
+        let patterns = self.matching(&call.tool);
+        let Some(policies) = &self.policies else {
+            return patterns.unwrap_or_else(|| self.by_default());
         };
-        let deciding = || matching().filter(|rule| rule.level == level);
+        let judged = match call.facts.as_deref() {
+            Some(facts) => policies.judge(&call.tool, &call.args, facts),
+            None => policies.judge(&call.tool, &call.args, &Facts::default()),
+        };
+        match patterns {
+            Some(patterns) => stricter(patterns, judged.into()),
+            None if policies.needs_permit() => judged.into(),
+            None => stricter(self.by_default(), judged.into()),
+        }
+    }
+
+    fn by_default(&self) -> Consulted {
+        let level = self.default;
+        let reasons = vec![format!(
+            "no rule matches, and the default is {}",
+            level.as_str()
+        )];
         Consulted {
+            level,
+            told: reasons.clone(),
+            reasons,
+            prompts: Vec::new(),
+        }
+    }
+
+    /// What the patterns say of a tool; none when none of them matches.
+    fn matching(&self, tool: &ToolId) -> Option<Consulted> {
+        let matching = || self.rules.iter().filter(|rule| rule.pattern.matches(tool));
+        let level = matching().map(|rule| rule.level).max()?;
+        let deciding = || matching().filter(|rule| rule.level == level);
+        Some(Consulted {
             level,
             reasons: deciding().map(|rule| format!("rule {rule}")).collect(),
             told: deciding()
                 .map(|rule| format!("rule {}", rule.id()))
                 .collect(),
             prompts: Vec::new(),
-        }
+        })
     }
 
     /// Rules that match no tool of the catalog, each with the closest `server.tool` there is.
@@ -171,7 +203,13 @@ impl Rules {
         self.default
     }
 
-    /// For the header of a journal: one line per rule, then the default.
+    /// Of everything that decides without a human: it changes when any rule does.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        canonical::digest(&json!(self.to_lines()))
+    }
+
+    /// For the header of a journal: one line per rule, then the default and the policies.
     #[must_use]
     pub fn to_lines(&self) -> Vec<String> {
         let default = format!("default {}", self.default.as_str());
@@ -179,20 +217,52 @@ impl Rules {
             .iter()
             .map(ToString::to_string)
             .chain([default])
+            .chain(self.policies.iter().map(|policies| {
+                format!(
+                    "{} policy rules {}",
+                    policies.rules().len(),
+                    policies.digest()
+                )
+            }))
             .collect()
+    }
+}
+
+impl From<Judged> for Consulted {
+    fn from(judged: Judged) -> Self {
+        Self {
+            level: judged.level,
+            reasons: judged.reasons,
+            told: judged.told,
+            prompts: judged.prompts,
+        }
+    }
+}
+
+/// The stricter of two; the reasons of both when they agree.
+fn stricter(one: Consulted, other: Consulted) -> Consulted {
+    match one.level.cmp(&other.level) {
+        std::cmp::Ordering::Greater => one,
+        std::cmp::Ordering::Less => other,
+        std::cmp::Ordering::Equal => Consulted {
+            level: one.level,
+            reasons: [one.reasons, other.reasons].concat(),
+            told: [one.told, other.told].concat(),
+            prompts: [one.prompts, other.prompts].concat(),
+        },
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{catalog, rules};
+    use crate::testing::{call, catalog, rules};
 
     fn check(spec: &[&str], tool: &str, expected: (Level, &[&str])) {
         let mut reversed = spec.to_vec();
         reversed.reverse();
         for spec in [spec, &reversed] {
-            let consulted = rules(spec).consult_tool(&ToolId::parse(tool).unwrap());
+            let consulted = rules(spec).consult(&call(1, tool, "{}"));
             let mut reasons = consulted.reasons;
             reasons.sort();
             assert_eq!(
@@ -235,9 +305,7 @@ mod tests {
         );
         let asking = Rules::new(Vec::new(), true);
         assert_eq!(
-            asking
-                .consult_tool(&ToolId::parse("fs.read").unwrap())
-                .level,
+            asking.consult(&call(1, "fs.read", "{}")).level,
             Level::AskRun
         );
     }
@@ -267,7 +335,7 @@ mod tests {
         };
         assert_eq!(rule.to_string(), "deny 'fs.*' (airlock.toml:12)");
         let told = Rules::new(vec![rule], false)
-            .consult_tool(&ToolId::parse("fs.a").unwrap())
+            .consult(&call(1, "fs.a", "{}"))
             .told;
         assert_eq!(told, ["rule deny 'fs.*'"]);
     }

@@ -157,17 +157,17 @@ fn check(root: &'static str, validator: Validator) -> Check {
 /// What our configuration says; an annotation is believed only of a server that is trusted.
 fn effects(description: &Description, trust: &Trust) -> Effects {
     let claims = &description.claims;
-    let named = trust
-        .read_only
-        .iter()
-        .any(|pattern| matches(pattern, &description.name));
-    let read_only = if named {
-        Some(true)
-    } else {
-        claims.read_only.filter(|_| trust.annotations)
+    let named = |patterns: &[String]| {
+        let is_named = patterns
+            .iter()
+            .any(|pattern| matches(pattern, &description.name));
+        is_named.then_some(true)
     };
+    let claimed = |claim: Option<bool>| claim.filter(|_| trust.annotations);
+    let read_only = named(&trust.read_only).or(claimed(claims.read_only));
     Effects {
         read_only,
+        destructive: named(&trust.destructive).or(claimed(claims.destructive)),
         claims_read_only: claims.read_only,
         claims_destructive: claims.destructive,
     }
@@ -237,21 +237,21 @@ mod tests {
             (
                 Trust {
                     annotations: true,
-                    read_only: Vec::new(),
+                    ..Trust::default()
                 },
                 Some(true),
             ),
             (
                 Trust {
-                    annotations: false,
                     read_only: vec!["re*".into()],
+                    ..Trust::default()
                 },
                 Some(true),
             ),
             (
                 Trust {
-                    annotations: false,
                     read_only: vec!["x*".into()],
+                    ..Trust::default()
                 },
                 None,
             ),

@@ -91,6 +91,8 @@ struct ServerTable {
     trust_annotations: bool,
     #[serde(default)]
     read_only: Vec<String>,
+    #[serde(default)]
+    destructive: Vec<String>,
 }
 
 /// `name` is how the file is called in messages and origins.
@@ -213,6 +215,7 @@ impl ServerTable {
         let trust = Trust {
             annotations: self.trust_annotations,
             read_only: self.read_only,
+            destructive: self.destructive,
         };
         Ok(Declared {
             name,
@@ -268,6 +271,7 @@ max_calls = 3
 command = "npx -y 'a b'"
 env = { TOKEN = "${env:TOKEN}" }
 read_only = ["read_*"]
+destructive = ["delete_*"]
 
 [servers.docs]
 url = "https://example.com/mcp"
@@ -320,8 +324,9 @@ deny = ["fs.delete*"]
         assert_eq!(
             fs.trust,
             Trust {
-                annotations: false,
-                read_only: vec!["read_*".into()]
+                read_only: vec!["read_*".into()],
+                destructive: vec!["delete_*".into()],
+                ..Trust::default()
             }
         );
     }

@@ -44,13 +44,15 @@ pub(crate) struct Tuning {
     pub(crate) connect_timeout_ms: Option<u64>,
 }
 
-/// Which of a server's tools only read, as our configuration has it.
+/// Which of a server's tools only read and which destroy, as our configuration has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trust {
     /// Whether the server's own annotations are believed.
     pub annotations: bool,
     /// Patterns over the names of its tools, `*` for anything.
     pub read_only: Vec<String>,
+    /// Likewise, of those that destroy something.
+    pub destructive: Vec<String>,
 }
 
 impl Trust {
@@ -59,7 +61,7 @@ impl Trust {
     pub fn own() -> Self {
         Self {
             annotations: true,
-            read_only: Vec::new(),
+            ..Self::default()
         }
     }
 }

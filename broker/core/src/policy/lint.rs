@@ -1,0 +1,430 @@
+//! What is wrong with a rule although it is valid Cedar: it would say something
+//! else than its author means, or give power to what should take it away.
+//!
+//! Each part of a condition has a sign: whether the call is let through more
+//! (`Gives`) or less (`Takes`) when the part is true. Approval may only give and
+//! labels may only take, in whatever rules; so no set of rules allows more after
+//! reading more, or less after an approval.
+
+use cedar_policy::pst::{BinaryOp, Clause, Expr, Literal, PatternElem, UnaryOp, Var};
+
+use super::finding::{Finding, did_you_mean};
+use super::mentions::{APPROVAL, ARGS, inner, path};
+use super::rule::Rule;
+use crate::flow::Label;
+
+const LABELS: &str = "labels";
+
+pub(super) fn findings(rule: &Rule) -> Vec<Finding> {
+    let mut lint = Lint {
+        rule,
+        findings: Vec::new(),
+    };
+    lint.scope();
+    for clause in &rule.clauses {
+        let (expr, stands_for) = match clause {
+            Clause::When(expr) => (expr, !rule.forbids),
+            Clause::Unless(expr) => (expr, rule.forbids),
+        };
+        lint.look(expr, Sign::of(stands_for));
+    }
+    lint.findings.dedup();
+    lint.findings
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    Gives,
+    Takes,
+    /// It depends on other parts.
+    Either,
+}
+
+impl Sign {
+    fn of(gives: bool) -> Self {
+        if gives { Self::Gives } else { Self::Takes }
+    }
+
+    fn flipped(self) -> Self {
+        match self {
+            Self::Gives => Self::Takes,
+            Self::Takes => Self::Gives,
+            Self::Either => Self::Either,
+        }
+    }
+}
+
+struct Lint<'a> {
+    rule: &'a Rule,
+    findings: Vec<Finding>,
+}
+
+impl Lint<'_> {
+    fn found(&mut self, near: &str, what: &str, why: &str, next: impl Into<String>) {
+        let place = self.rule.statement.place_of(near);
+        self.findings.push(Finding::new(place, what, why, next));
+    }
+
+    fn scope(&mut self) {
+        use cedar_policy::{PrincipalConstraint, ResourceConstraint};
+        let policy = &self.rule.policy;
+        let anybody = policy.principal_constraint() == PrincipalConstraint::Any;
+        if !anybody || policy.resource_constraint() != ResourceConstraint::Any {
+            self.nobody("principal");
+        }
+    }
+
+    fn nobody(&mut self, near: &str) {
+        let why = "there is one principal and one resource, and neither says anything";
+        let next = "leave both bare, and speak of `action` and `context`";
+        self.found(near, "a rule about a principal or a resource", why, next);
+    }
+
+    fn look(&mut self, expr: &Expr, sign: Sign) {
+        match expr {
+            Expr::UnaryOp {
+                op: UnaryOp::Not,
+                expr,
+            } => self.look(expr, sign.flipped()),
+            Expr::BinaryOp {
+                op: BinaryOp::And | BinaryOp::Or,
+                left,
+                right,
+            } => {
+                self.look(left, sign);
+                self.look(right, sign);
+            }
+            Expr::IfThenElse {
+                cond,
+                then_expr,
+                else_expr,
+            } => {
+                self.look(cond, Sign::Either);
+                self.look(then_expr, sign);
+                self.look(else_expr, sign);
+            }
+            _ => self.atom(expr, sign),
+        }
+    }
+
+    /// A part that is no combination of conditions.
+    fn atom(&mut self, expr: &Expr, sign: Sign) {
+        if self.approval(expr, sign) || self.labels(expr, sign) {
+            return;
+        }
+        self.raw_text(expr);
+        match expr {
+            Expr::Var(Var::Principal) => self.nobody("principal"),
+            Expr::Var(Var::Resource) => self.nobody("resource"),
+            _ => {}
+        }
+        match path(expr).as_deref() {
+            Some([APPROVAL, ..]) => self.odd_approval(),
+            Some([LABELS, ..]) => self.odd_labels(),
+            Some(_) => {}
+            None => match inner(expr) {
+                // Within something that is not a condition itself, nothing has a sign.
+                Some(parts) => parts
+                    .into_iter()
+                    .for_each(|part| self.look(part, Sign::Either)),
+                None => self.found("when", "a condition of an unknown kind", "", ""),
+            },
+        }
+    }
+
+    /// `context.approval >= 1`, or 2, and its opposite.
+    fn approval(&mut self, expr: &Expr, sign: Sign) -> bool {
+        let Expr::BinaryOp { op, left, right } = expr else {
+            return false;
+        };
+        if path(left).as_deref() != Some(&[APPROVAL]) {
+            return false;
+        }
+        let level = matches!(&**right, Expr::Literal(Literal::Long(1 | 2)));
+        let fits = match op {
+            BinaryOp::GreaterEq => level && sign == Sign::Gives,
+            BinaryOp::Less => level && sign == Sign::Takes,
+            _ => false,
+        };
+        if !fits {
+            self.odd_approval();
+        }
+        true
+    }
+
+    fn odd_approval(&mut self) {
+        let why = "an approval may only give: 1 is a grant for the run, 2 is this call";
+        let next = "write context.approval >= 1 or >= 2, in the `when` of a permit or the `unless` of a forbid";
+        self.found(
+            "context.approval",
+            "an approval level that is not used as one",
+            why,
+            next,
+        );
+    }
+
+    /// The ways to speak of labels that only take.
+    fn labels(&mut self, expr: &Expr, sign: Sign) -> bool {
+        let is_labels = |expr: &Expr| path(expr).as_deref() == Some(&[LABELS]);
+        match expr {
+            Expr::BinaryOp { op, left, right } if is_labels(left) => {
+                let takes = matches!(
+                    op,
+                    BinaryOp::Contains | BinaryOp::ContainsAll | BinaryOp::ContainsAny
+                );
+                if !(takes && sign == Sign::Takes && self.are_labels(right)) {
+                    self.odd_labels();
+                }
+                true
+            }
+            Expr::BinaryOp {
+                op: BinaryOp::ContainsAll,
+                left,
+                right,
+            } if is_labels(right) => {
+                if !(sign == Sign::Gives && self.are_labels(left)) {
+                    self.odd_labels();
+                }
+                true
+            }
+            Expr::BinaryOp {
+                op: BinaryOp::ContainsAny,
+                left,
+                right,
+            } if is_labels(right) => {
+                if !(sign == Sign::Takes && self.are_labels(left)) {
+                    self.odd_labels();
+                }
+                true
+            }
+            Expr::UnaryOp {
+                op: UnaryOp::IsEmpty,
+                expr,
+            } if is_labels(expr) => {
+                if sign != Sign::Gives {
+                    self.odd_labels();
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether they are written out, each spelt as a label is.
+    fn are_labels(&mut self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Literal(Literal::String(word)) => {
+                if let Err(bad) = Label::parse(word) {
+                    let what = format!("`{word}` is no label");
+                    let why = "labels are untrusted, private and private:CLASS";
+                    self.found(
+                        &format!("\"{word}\""),
+                        &what,
+                        why,
+                        did_you_mean(bad.closest),
+                    );
+                }
+                true
+            }
+            Expr::Set(members) => members.iter().all(|member| self.are_labels(member)),
+            _ => false,
+        }
+    }
+
+    fn odd_labels(&mut self) {
+        let why = "what has read more may never do more, whatever the rest of the condition says";
+        let next = "let labels stand in the `when` of a forbid, or negated in a permit, \
+                    as context.labels.contains(\"untrusted\")";
+        self.found(
+            "context.labels",
+            "labels that are not used to take",
+            why,
+            next,
+        );
+    }
+
+    /// A path or an address that is compared as text means something else tomorrow.
+    fn raw_text(&mut self, expr: &Expr) {
+        let (about, texts) = match expr {
+            Expr::Like { expr, pattern } => (&**expr, vec![literal_part(pattern)]),
+            Expr::BinaryOp { left, right, .. } if is_argument(left) => (&**left, texts(right)),
+            Expr::BinaryOp { left, right, .. } => (&**right, texts(left)),
+            _ => return,
+        };
+        let raw = texts.into_iter().find(|text| looks_raw(text));
+        if let Some(text) = raw.filter(|_| is_argument(about)) {
+            let what = format!("the argument is compared with `{text}` as text");
+            let why = "`..`, links, encodings and other spellings make the same path or address \
+                       out of another text";
+            let next = "compare context.path_roots, context.dest_hosts, context.dest_domains or \
+                        context.dest_addresses";
+            self.found("context.args", &what, why, next);
+        }
+    }
+}
+
+fn is_argument(expr: &Expr) -> bool {
+    path(expr).is_some_and(|steps| steps.first() == Some(&ARGS))
+}
+
+/// The texts that are written out in an expression.
+fn texts(expr: &Expr) -> Vec<String> {
+    match expr {
+        Expr::Literal(Literal::String(text)) => vec![text.to_string()],
+        Expr::Set(members) => members.iter().flat_map(|member| texts(member)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn literal_part(pattern: &[PatternElem]) -> String {
+    pattern
+        .iter()
+        .map(|it| match it {
+            PatternElem::Char(c) => *c,
+            PatternElem::Wildcard => '*',
+        })
+        .collect()
+}
+
+/// A path from somewhere, or an address with a scheme. `acme/site` is a name.
+fn looks_raw(text: &str) -> bool {
+    let starts = ["/", "./", "../", "~", "\\", "*/", "file:", "www."];
+    starts.iter().any(|start| text.starts_with(start))
+        || text.contains("://")
+        || text.contains("/../")
+        || text.contains(":\\")
+        || text.ends_with("/*")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::source::PolicyFile;
+
+    fn read(rule: &str) -> Vec<String> {
+        let notes = "@id(\"x\") @owner(\"o\") @reason(\"r\") ";
+        let prompt = if rule.contains("approval") {
+            "@prompt(\"p\") "
+        } else {
+            ""
+        };
+        let file = PolicyFile {
+            name: "a.cedar".into(),
+            text: format!("{notes}{prompt}{rule}"),
+            tightens: false,
+        };
+        match super::super::rule::read(&[file]) {
+            Ok(_) => Vec::new(),
+            Err(findings) => findings.into_iter().map(|it| it.what).collect(),
+        }
+    }
+
+    fn check(rule: &str, expected: &[&str]) {
+        assert_eq!(read(rule), expected, "{rule}");
+    }
+
+    fn permit(condition: &str, expected: &[&str]) {
+        check(
+            &format!("permit(principal, action, resource) when {{ {condition} }};"),
+            expected,
+        );
+    }
+
+    fn forbid(condition: &str, expected: &[&str]) {
+        check(
+            &format!("forbid(principal, action, resource) when {{ {condition} }};"),
+            expected,
+        );
+    }
+
+    const ODD_APPROVAL: &[&str] = &["an approval level that is not used as one"];
+    const ODD_LABELS: &[&str] = &["labels that are not used to take"];
+
+    #[test]
+    fn an_approval_only_gives() {
+        permit("context.approval >= 1", &[]);
+        permit("context.dry_run || context.approval >= 2", &[]);
+        forbid("context.dry_run && context.approval < 2", &[]);
+        forbid("!(context.approval >= 1)", &[]);
+        check(
+            "forbid(principal, action, resource) unless { context.approval >= 2 };",
+            &[],
+        );
+        for condition in [
+            "context.approval < 1",
+            "context.approval >= 3",
+            "context.approval == 1",
+            "!(context.approval >= 1)",
+            "2 <= context.approval",
+            "[1].contains(context.approval)",
+            "if context.approval >= 1 then false else true",
+        ] {
+            permit(condition, ODD_APPROVAL);
+        }
+        forbid("context.approval >= 1", ODD_APPROVAL);
+    }
+
+    #[test]
+    fn labels_only_take() {
+        forbid("context.labels.contains(\"untrusted\")", &[]);
+        forbid(
+            "context.labels.containsAll([\"untrusted\", \"private:mail\"])",
+            &[],
+        );
+        forbid("[\"private\"].containsAny(context.labels)", &[]);
+        permit("!context.labels.contains(\"private\")", &[]);
+        permit("context.labels.isEmpty()", &[]);
+        permit("[\"private\"].containsAll(context.labels)", &[]);
+        for condition in [
+            "context.labels.contains(\"private\")",
+            "!context.labels.isEmpty()",
+            "context.labels == [\"private\"]",
+            "[\"private\"].containsAny(context.labels)",
+            "if context.labels.contains(\"private\") then context.dry_run else true",
+        ] {
+            permit(condition, ODD_LABELS);
+        }
+        forbid("[\"private\"].containsAll(context.labels)", ODD_LABELS);
+    }
+
+    #[test]
+    fn a_misspelt_label_is_named() {
+        forbid(
+            "context.labels.contains(\"untrustd\")",
+            &["`untrustd` is no label"],
+        );
+    }
+
+    #[test]
+    fn paths_and_addresses_are_not_compared_as_text() {
+        for condition in [
+            "context.args.path like \"/srv/data/*\"",
+            "context.args.url == \"https://docs.rs\"",
+            "[\"/etc\", \"x\"].contains(context.args.path)",
+            "context.args.urls.contains(\"https://docs.rs\")",
+            "context.args.path like \"*/secret\"",
+        ] {
+            let found = read(&format!(
+                "forbid(principal, action, resource) when {{ {condition} }};"
+            ));
+            assert!(
+                found.len() == 1 && found[0].ends_with("as text"),
+                "{condition}: {found:?}"
+            );
+        }
+        permit("context.args.repo == \"acme/site\"", &[]);
+        permit("context.args.query like \"*invoice*\"", &[]);
+        permit("context.path_roots == [\"/srv\"]", &[]);
+    }
+
+    #[test]
+    fn a_rule_is_about_tools_and_facts_and_nobody_else() {
+        check(
+            "permit(principal == Run::\"x\", action, resource);",
+            &["a rule about a principal or a resource"],
+        );
+        permit(
+            "resource == Server::\"x\"",
+            &["a rule about a principal or a resource"],
+        );
+    }
+}

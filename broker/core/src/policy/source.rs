@@ -1,0 +1,216 @@
+//! Policy files as text: where each rule begins, and where in a file something
+//! stands. Says nothing about what a rule means.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+/// More than any file that a person reviews.
+pub const FILE_BYTES_MAX: usize = 1024 * 1024;
+
+/// One policy file, read by the shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyFile {
+    /// As it is called in messages, such as `policies/flow.cedar`.
+    pub name: String,
+    pub text: String,
+    /// It may forbid, and permits nothing.
+    pub tightens: bool,
+}
+
+/// A place in a file; line and column are 1-based, a column is a character.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Place {
+    pub file: Arc<str>,
+    pub line: u32,
+    pub column: u32,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+/// One rule's text within its file.
+#[derive(Debug, Clone)]
+pub(super) struct Statement {
+    file: Arc<str>,
+    whole: Arc<str>,
+    start: usize,
+    end: usize,
+}
+
+impl Statement {
+    pub(super) fn text(&self) -> &str {
+        self.whole.get(self.start..self.end).unwrap_or_default()
+    }
+
+    /// The place of a byte of [`Statement::text`].
+    pub(super) fn place(&self, offset: usize) -> Place {
+        let mut at = (self.start + offset).min(self.whole.len());
+        while !self.whole.is_char_boundary(at) {
+            at -= 1;
+        }
+        let before = self.whole.get(..at).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default();
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        Place {
+            file: Arc::clone(&self.file),
+            line: number(line),
+            column: number(column.chars().count() + 1),
+        }
+    }
+
+    /// Where a word stands outside of comments, or the beginning.
+    pub(super) fn place_of(&self, word: &str) -> Place {
+        let text = self.text();
+        let found = text
+            .match_indices(word)
+            .find(|(at, _)| !self.is_comment(*at));
+        self.place(found.map_or(0, |(at, _)| at))
+    }
+
+    fn is_comment(&self, offset: usize) -> bool {
+        let text = self.text();
+        let mut scan = Scan::new(text);
+        while let Some((at, mark)) = scan.next() {
+            if at > offset {
+                return false;
+            }
+            if let Mark::Comment { end } = mark
+                && offset < end
+            {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// The rules of a file, each with the semicolon that ends it. What follows the last one
+/// is a statement too, unless it is space and comments.
+pub(super) fn statements(file: &Arc<str>, whole: &Arc<str>) -> Vec<Statement> {
+    let mut found = Vec::new();
+    let statement = |start, end| Statement {
+        file: Arc::clone(file),
+        whole: Arc::clone(whole),
+        start,
+        end,
+    };
+    let mut start = None;
+    let mut scan = Scan::new(whole);
+    while let Some((at, mark)) = scan.next() {
+        match mark {
+            Mark::Comment { .. } => continue,
+            Mark::Text => start = start.or(Some(at)),
+            Mark::Semicolon => {
+                found.push(statement(start.take().unwrap_or(at), at + 1));
+            }
+        }
+    }
+    if let Some(start) = start {
+        found.push(statement(start, whole.len()));
+    }
+    found
+}
+
+/// Goes over a text in pieces, and knows strings and comments.
+struct Scan<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+enum Mark {
+    Comment {
+        end: usize,
+    },
+    Semicolon,
+    /// A string, or a character that is neither space nor part of one.
+    Text,
+}
+
+impl<'a> Scan<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    fn next(&mut self) -> Option<(usize, Mark)> {
+        loop {
+            let at = self.at;
+            let rest = self.text.get(at..)?;
+            let first = rest.chars().next()?;
+            let (long, mark) = if rest.starts_with("//") {
+                let long = rest.find('\n').unwrap_or(rest.len());
+                (long, Some(Mark::Comment { end: at + long }))
+            } else if first == '"' {
+                (string_bytes(rest), Some(Mark::Text))
+            } else if first == ';' {
+                (1, Some(Mark::Semicolon))
+            } else {
+                let is_space = first.is_whitespace();
+                (first.len_utf8(), (!is_space).then_some(Mark::Text))
+            };
+            self.at = at + long;
+            if let Some(mark) = mark {
+                return Some((at, mark));
+            }
+        }
+    }
+}
+
+/// With both quotes; to the end of the text when the closing one is missing.
+fn string_bytes(text: &str) -> usize {
+    let mut escaped = true;
+    for (at, c) in text.char_indices() {
+        match (c, escaped) {
+            ('"', false) => return at + 1,
+            ('\\', false) => escaped = true,
+            _ => escaped = false,
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &[(&str, u32, u32)]) {
+        let file: Arc<str> = "a.cedar".into();
+        let all = statements(&file, &text.into());
+        let found: Vec<_> = all
+            .iter()
+            .map(|it| (it.text(), it.place(0).line, it.place(0).column))
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_statement_ends_at_a_semicolon_that_is_no_text_and_no_comment() {
+        check(
+            "// a; b\n  permit(\";\\\"\" // ;\n);forbid();\n// end;\n",
+            &[("permit(\";\\\"\" // ;\n);", 2, 3), ("forbid();", 3, 3)],
+        );
+        check("permit() // no end", &[("permit() // no end", 1, 1)]);
+        check("\"open; ", &[("\"open; ", 1, 1)]);
+        check(";", &[(";", 1, 1)]);
+        check(" // nothing; here", &[]);
+        check("", &[]);
+    }
+
+    #[test]
+    fn a_place_counts_lines_and_characters() {
+        let file: Arc<str> = "a.cedar".into();
+        let text = "é\n äb;";
+        let all = statements(&file, &text.into());
+        let place = all[0].place_of("b");
+        assert_eq!(
+            (place.line, place.column, place.to_string()),
+            (2, 3, "a.cedar:2".into())
+        );
+        assert_eq!(all[0].place(999).line, 2);
+    }
+}

@@ -1,0 +1,153 @@
+//! What rules can speak of: the tools of a run with their groups and arguments,
+//! as a Cedar schema. Everything comes from our configuration and from the
+//! pinned descriptions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cedar_policy::{EntityId, EntityTypeName, EntityUid, Schema};
+use codegen::shape::ToolShape;
+use serde_json::{Map, Value as Json, json};
+
+use super::fact::{FACTS, UNMODELLED};
+use super::mentions::{APPROVAL, ARGS};
+use super::model::{Lost, Record};
+use crate::catalog::{Effects, Tool};
+use crate::id::ToolId;
+
+/// Tools that our configuration says only read.
+pub const READ_ONLY: &str = "read-only";
+/// Tools that our configuration says destroy something.
+pub const DESTRUCTIVE: &str = "destructive";
+pub(super) const SERVER: &str = "server:";
+const GROUP: &str = "group:";
+
+pub(super) const ACTION: &str = "Action";
+const PRINCIPAL: &str = "Run";
+const RESOURCE: &str = "Server";
+
+/// The words of the rules of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Vocabulary {
+    pub(super) tools: BTreeMap<String, Words>,
+    pub(super) groups: BTreeSet<String>,
+}
+
+/// One tool: the groups that it is in, and its arguments as far as Cedar can say them.
+#[derive(Debug, Clone)]
+pub(super) struct Words {
+    pub(super) groups: BTreeSet<String>,
+    pub(super) args: Record,
+}
+
+impl Vocabulary {
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            tools: BTreeMap::new(),
+            groups: [READ_ONLY, DESTRUCTIVE].map(str::to_owned).into(),
+        }
+    }
+
+    /// `groups`: the names of those that our configuration puts the tool in.
+    pub fn add(
+        &mut self,
+        tool: &ToolId,
+        effects: Effects,
+        groups: &BTreeSet<String>,
+        shape: &ToolShape,
+    ) {
+        let mut all: BTreeSet<String> = groups.iter().map(|it| format!("{GROUP}{it}")).collect();
+        all.insert(format!("{SERVER}{}", tool.server.0));
+        if effects.is_known_read_only() {
+            all.insert(READ_ONLY.to_owned());
+        }
+        if effects.destructive == Some(true) {
+            all.insert(DESTRUCTIVE.to_owned());
+        }
+        self.groups.extend(all.iter().cloned());
+        let args = Record::of(shape);
+        self.tools
+            .insert(tool.to_string(), Words { groups: all, args });
+    }
+
+    /// A group that rules may name although no tool is in it.
+    pub fn add_group(&mut self, name: &str) {
+        self.groups.insert(format!("{GROUP}{name}"));
+    }
+
+    /// The arguments of which no rule sees anything, as JSON pointers.
+    #[must_use]
+    pub fn unmodelled(&self, tool: &ToolId, args: &Json) -> Option<BTreeSet<String>> {
+        let words = self.tools.get(&tool.to_string())?;
+        let mut lost = Lost::default();
+        words.args.values(args.as_object()?, |_| true, &mut lost);
+        Some(lost.pointers.into_iter().collect())
+    }
+
+    pub(super) fn servers(&self) -> impl Iterator<Item = &str> {
+        self.groups.iter().filter_map(|it| it.strip_prefix(SERVER))
+    }
+
+    /// `strangers`: actions that are named and belong to servers that are not here. They
+    /// exist and apply to nothing.
+    pub(super) fn schema(&self, strangers: &BTreeSet<String>) -> Result<Schema, String> {
+        let group = |name: &String| (name.clone(), json!({}));
+        let mut actions: Map<_, _> = self.groups.iter().chain(strangers).map(group).collect();
+        for (name, words) in &self.tools {
+            actions.insert(name.clone(), action(words));
+        }
+        let entities = json!({PRINCIPAL: {}, RESOURCE: {}});
+        let schema = json!({"": {"entityTypes": entities, "actions": actions}});
+        Schema::from_json_value(schema).map_err(|error| error.to_string())
+    }
+}
+
+fn action(words: &Words) -> Json {
+    let member = |group: &String| json!({ "id": group });
+    let mut context: Map<String, Json> = FACTS
+        .iter()
+        .map(|fact| (fact.name.to_owned(), fact.schema()))
+        .collect();
+    let texts = json!({"type": "Set", "element": {"type": "String"}});
+    context.insert(UNMODELLED.to_owned(), texts);
+    context.insert(APPROVAL.to_owned(), json!({"type": "Long"}));
+    context.insert(ARGS.to_owned(), words.args.schema());
+    json!({
+        "memberOf": words.groups.iter().map(member).collect::<Vec<_>>(),
+        "appliesTo": {
+            "principalTypes": [PRINCIPAL],
+            "resourceTypes": [RESOURCE],
+            "context": {"type": "Record", "attributes": context},
+        },
+    })
+}
+
+/// Members of `context` that rules can read.
+pub(super) fn context_names() -> impl Iterator<Item = &'static str> {
+    let own = [ARGS, APPROVAL, UNMODELLED];
+    FACTS.iter().map(|fact| fact.name).chain(own)
+}
+
+pub(super) fn action_uid(name: &str) -> Option<EntityUid> {
+    uid(ACTION, name)
+}
+
+pub(super) fn principal_uid() -> Option<EntityUid> {
+    uid(PRINCIPAL, "run")
+}
+
+pub(super) fn resource_uid() -> Option<EntityUid> {
+    uid(RESOURCE, "server")
+}
+
+fn uid(kind: &str, name: &str) -> Option<EntityUid> {
+    let kind: EntityTypeName = kind.parse().ok()?;
+    Some(EntityUid::from_type_name_and_id(kind, EntityId::new(name)))
+}
+
+/// For the tool of a catalog.
+impl Vocabulary {
+    pub fn add_tool(&mut self, tool: &Tool, groups: &BTreeSet<String>, shape: &ToolShape) {
+        self.add(&tool.id, tool.effects, groups, shape);
+    }
+}
