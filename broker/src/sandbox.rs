@@ -15,6 +15,7 @@ mod guest;
 mod image;
 mod live;
 mod memory;
+mod reader;
 mod second_look;
 mod shadow_stack;
 mod ticker;

@@ -74,11 +74,11 @@ impl Args {
             return Err(BadArgs::NotAnObject(kind(&value)));
         }
         let bytes = canonical::exact(&value)?;
-        let text = String::from_utf8_lossy(&bytes).into_owned();
         Ok(Self(Arc::new(Inner {
             digest: Digest::of(&bytes),
-            text,
-            value,
+            // Read back, so that nobody can see more in the value than the bytes say.
+            value: json::parse(&bytes)?,
+            text: String::from_utf8_lossy(&bytes).into_owned(),
         })))
     }
 

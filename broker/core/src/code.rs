@@ -28,6 +28,7 @@ pub enum Code {
     LimitCalls,
     LimitPayload,
     LimitSource,
+    LimitJournal,
     /// An uncaught error of the script that is not a `ToolError`.
     ScriptError,
     /// The script awaited something that nothing can settle.
@@ -40,7 +41,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::ToolFailed,
         Self::ResultInvalid,
         Self::InvalidArguments,
@@ -59,6 +60,7 @@ impl Code {
         Self::LimitCalls,
         Self::LimitPayload,
         Self::LimitSource,
+        Self::LimitJournal,
         Self::ScriptError,
         Self::Deadlock,
         Self::EngineFault,
@@ -89,6 +91,7 @@ impl Code {
             Self::LimitCalls => "limit-calls",
             Self::LimitPayload => "limit-payload",
             Self::LimitSource => "limit-source",
+            Self::LimitJournal => "limit-journal",
             Self::ScriptError => "script-error",
             Self::Deadlock => "deadlock",
             Self::EngineFault => "engine-fault",
@@ -115,6 +118,7 @@ impl From<Limit> for Code {
             Limit::Calls => Self::LimitCalls,
             Limit::Payload => Self::LimitPayload,
             Limit::Source => Self::LimitSource,
+            Limit::Journal => Self::LimitJournal,
         }
     }
 }

@@ -214,6 +214,43 @@ impl Body {
             Self::RunStarted(_) | Self::Resumed(_) | Self::Ended(_) => None,
         }
     }
+
+    /// About how long its line is: whatever in it can be long, and a little for the rest.
+    /// The header is bounded by what it repeats.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        const REST_BYTES: u64 = 600;
+        let texts = |texts: &[String]| texts.iter().map(|text| quoted_bytes(text)).sum::<u64>();
+        let long = match self {
+            Self::Asked(asked) => asked.args.bytes().len() as u64 + texts(&asked.reasons),
+            Self::Decided(decided) => {
+                let args = decided.args.as_ref().map_or(0, |args| args.bytes().len());
+                let told = decided.told.as_deref().map_or(0, quoted_bytes);
+                args as u64 + told + texts(&decided.reasons)
+            }
+            Self::Settled(settled) => {
+                let texts = [&settled.payload, &settled.why];
+                texts
+                    .into_iter()
+                    .flatten()
+                    .map(|text| quoted_bytes(text))
+                    .sum()
+            }
+            Self::Resumed(resumed) => resumed.calls.len() as u64 * 8,
+            Self::RunStarted(_) | Self::Answered(_) | Self::Ended(_) => 0,
+        };
+        REST_BYTES + long
+    }
+}
+
+/// A text as a line holds it.
+fn quoted_bytes(text: &str) -> u64 {
+    let escaped = |byte: &u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 2,
+        0..0x20 => 6,
+        _ => 1,
+    };
+    text.as_bytes().iter().map(escaped).sum()
 }
 
 #[cfg(test)]

@@ -29,10 +29,25 @@ pub struct Limits {
     pub call_wall_ms_max: u64,
     /// How long a question may stay open before it counts as unanswered.
     pub ask_wall_ms_max: u64,
+    /// How long a run may wait for humans in all. That time is not the run's; what goes
+    /// beyond it is.
+    #[serde(default = "human_wall_ms_max")]
+    pub human_wall_ms_max: u64,
     pub json_depth_max: u32,
     pub json_nodes_max: u32,
     /// An outcome or input longer than this stands in the journal as its digest alone.
     pub journal_payload_bytes_max: u32,
+    /// What a run may put into its journal. What ends it and its open calls comes on top.
+    #[serde(default = "journal_bytes_max")]
+    pub journal_bytes_max: u64,
+}
+
+const fn human_wall_ms_max() -> u64 {
+    60 * 60 * 1_000
+}
+
+const fn journal_bytes_max() -> u64 {
+    256 * 1024 * 1024
 }
 
 impl Default for Limits {
@@ -54,9 +69,11 @@ impl Default for Limits {
             calls_in_flight_max: 16,
             call_wall_ms_max: 60_000,
             ask_wall_ms_max: 300_000,
+            human_wall_ms_max: human_wall_ms_max(),
             json_depth_max: 256,
             json_nodes_max: 4_000_000,
             journal_payload_bytes_max: MIB,
+            journal_bytes_max: journal_bytes_max(),
         }
     }
 }
@@ -83,6 +100,7 @@ pub enum Limit {
     Calls,
     Payload,
     Source,
+    Journal,
 }
 
 impl Limits {
@@ -90,7 +108,10 @@ impl Limits {
     #[must_use]
     pub fn says(&self, limit: Limit) -> String {
         match limit {
-            Limit::Time => format!("the run took longer than {} ms", self.run_wall_ms_max),
+            Limit::Time => format!(
+                "the run took longer than {} ms, or waited longer than {} ms for humans",
+                self.run_wall_ms_max, self.human_wall_ms_max
+            ),
             Limit::Cpu => format!(
                 "the script computed longer than {} ms",
                 self.guest_cpu_ms_max
@@ -119,6 +140,10 @@ impl Limits {
                 self.json_nodes_max
             ),
             Limit::Source => format!("the script is longer than {} bytes", self.script_bytes_max),
+            Limit::Journal => format!(
+                "the run's journal became larger than {} bytes",
+                self.journal_bytes_max
+            ),
         }
     }
 
@@ -127,7 +152,7 @@ impl Limits {
     pub fn validate(&self) -> Result<(), BadLimit> {
         const MIB: u64 = 1024 * 1024;
         const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
-        let bounds: [(&'static str, u64, u64, u64); 18] = [
+        let bounds: [(&'static str, u64, u64, u64); 20] = [
             ("run_wall_ms_max", self.run_wall_ms_max, 1, 7 * DAY_MS),
             ("guest_cpu_ms_max", self.guest_cpu_ms_max, 1, DAY_MS),
             (
@@ -173,6 +198,7 @@ impl Limits {
             ),
             ("call_wall_ms_max", self.call_wall_ms_max, 1, DAY_MS),
             ("ask_wall_ms_max", self.ask_wall_ms_max, 1, 7 * DAY_MS),
+            ("human_wall_ms_max", self.human_wall_ms_max, 1, 7 * DAY_MS),
             // Reading is recursive below this depth.
             ("json_depth_max", self.json_depth_max.into(), 1, 512),
             ("json_nodes_max", self.json_nodes_max.into(), 1, 100_000_000),
@@ -181,6 +207,12 @@ impl Limits {
                 self.journal_payload_bytes_max.into(),
                 1,
                 256 * MIB,
+            ),
+            (
+                "journal_bytes_max",
+                self.journal_bytes_max,
+                1,
+                64 * 1024 * MIB,
             ),
         ];
         match bounds

@@ -24,7 +24,7 @@ use crate::flow::{FlowSpec, Watch};
 use crate::grant::Grants;
 use crate::id::{CallId, Digest, RunId};
 use crate::journal::{Body, Entry};
-use crate::limits::Limits;
+use crate::limits::{Limit, Limits};
 
 use batch::Batch;
 use calls::Calls;
@@ -92,6 +92,7 @@ pub struct Run {
     steps: u64,
     /// Calls beyond all limits, of which only their number is kept.
     calls_not_recorded: u32,
+    journal_bytes: u64,
     out: Batch,
     /// Set once, by whatever ends the run first.
     ending: Option<Ending>,
@@ -174,6 +175,7 @@ impl Run {
             // have been heard by now.
             self.lift_others();
             self.check_time();
+            self.check_journal();
             self.ask_open();
             self.send_queued();
             self.resume_guest();
@@ -186,12 +188,20 @@ impl Run {
         self.out.flush()
     }
 
+    /// Between turns, so that whatever a turn recorded is also done.
+    fn check_journal(&mut self) {
+        if self.journal_bytes > self.spec.limits.journal_bytes_max {
+            self.end(Ending::Limit(Limit::Journal));
+        }
+    }
+
     /// The first ending is the one that counts.
     fn end(&mut self, ending: Ending) {
         self.ending.get_or_insert(ending);
     }
 
     fn append(&mut self, body: Body, sync: bool) {
+        self.journal_bytes = self.journal_bytes.saturating_add(body.bytes());
         let sync = match self.spec.fsync {
             Fsync::Always => true,
             Fsync::Writes => sync,

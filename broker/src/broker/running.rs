@@ -22,7 +22,14 @@ impl Running {
         let cancel = Cancel::new();
         let cancelled = cancel.clone();
         let runtime = broker.0.runtime.clone();
+        let (over, is_over) = oneshot::channel::<()>();
+        let canary = Canary(cancel.clone());
+        runtime.spawn(async move {
+            let _canary = canary;
+            let _ = is_over.await;
+        });
         let run = move || {
+            let _over = over;
             // Whoever does not watch any more does not stop the run.
             let tell = |event| drop(watch.send(event));
             let report = runtime.block_on(broker.run_here(script, &cancelled, tell));
@@ -53,6 +60,16 @@ impl Running {
         (&mut self.report)
             .await
             .unwrap_or_else(|_| never_started(Code::Internal))
+    }
+}
+
+/// Lives on the runtime that the run's timers and servers live on, and dies with it: then the
+/// run is ended before it waits for any of them.
+struct Canary(Cancel);
+
+impl Drop for Canary {
+    fn drop(&mut self) {
+        self.0.cancel("the runtime of the broker has ended");
     }
 }
 

@@ -208,6 +208,20 @@ async fn without_a_journal_nothing_leaves() {
 }
 
 #[tokio::test]
+async fn a_tool_gets_the_very_arguments_that_were_decided_on_and_journaled() {
+    let scratch = Scratch::new();
+    let text = tool("text", async |args: Value| Ok(json!(args.to_string())));
+    let broker = allowing(&scratch, [text]).await;
+    let script = "return await t.text({ b: 1, a: { d: -0, c: [0.5, 'é'] } })";
+    let report = report(&broker, script).await;
+    let seen = value(&report);
+    assert_eq!(seen, r#"{"a":{"c":[0.5,"é"],"d":0},"b":1}"#);
+    let journal = String::from_utf8(journal_of(&broker, &report)).unwrap();
+    let args = format!(r#""args":{}"#, seen.as_str().unwrap());
+    assert!(journal.contains(&args), "{journal}");
+}
+
+#[tokio::test]
 async fn a_secret_that_a_tool_repeats_reaches_neither_the_script_nor_the_journal() {
     let scratch = Scratch::new();
     let leak = tool("leak", async |_| {
@@ -242,6 +256,39 @@ async fn a_run_leaves_a_journal_that_verifies_and_a_run_after_it_is_right() {
             verified.ended().is_some() && verified.in_doubt.is_empty() && verified.cut.is_none()
         );
     }
+}
+
+#[test]
+fn a_run_whose_runtime_ends_is_cancelled_and_its_journal_ended() {
+    let scratch = Scratch::new();
+    let hangs = Arc::new(AtomicU32::new(0));
+    let seen = Arc::clone(&hangs);
+    let hang = tool("hang", move |_| {
+        seen.fetch_add(1, Ordering::SeqCst);
+        std::future::pending()
+    });
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    let broker = runtime.block_on(allowing(&scratch, [hang]));
+    let script = "setTimeout(() => {}, 20000); await t.hang({})";
+    let running = broker.run(Script::body(script));
+    while hangs.load(Ordering::SeqCst) == 0 {
+        std::thread::yield_now();
+    }
+    drop(runtime);
+    let report = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap()
+        .block_on(running.report());
+    assert_eq!(
+        (report.status, report.code),
+        (Status::Cancelled, Some(Code::Cancelled))
+    );
+    let journal = journal::read(&journal_of(&broker, &report)).unwrap();
+    assert!(journal.ended().is_some() && journal.in_doubt.is_empty());
 }
 
 #[tokio::test]

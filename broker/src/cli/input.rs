@@ -4,6 +4,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use airlock_core::json::{self, Bounds};
 use airlock_core::limits::Limits;
 use airlock_core::problem::Problem;
 use serde_json::Value;
@@ -83,9 +84,9 @@ pub(super) fn input(argument: &str, limits: &Limits) -> Result<Value, Problem> {
         Some(path) => read_file(Path::new(path), "the input", limit)?,
         None => argument.to_owned(),
     };
-    serde_json::from_str(&text).map_err(|error| {
+    json::read(text.as_bytes(), Bounds::WIDEST).map_err(|bad| {
         let next = "write JSON, such as --input '{\"a\": 1}', or --input @FILE";
-        usage("`--input` is not JSON", error.to_string(), next)
+        usage("`--input` cannot be used", bad.to_string(), next)
     })
 }
 
@@ -175,8 +176,10 @@ mod tests {
         assert_eq!(input(&file, &limits), Ok(serde_json::json!([1])));
         assert_eq!(
             input("{a:1}", &limits).unwrap_err().what,
-            "`--input` is not JSON"
+            "`--input` cannot be used"
         );
+        let reserved = r#"{"$serde_json::private::RawValue":"[1]"}"#;
+        assert_eq!(input(reserved, &limits).unwrap().to_string(), reserved);
         let small = Limits {
             input_bytes_max: 2,
             ..limits

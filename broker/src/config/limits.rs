@@ -67,7 +67,7 @@ macro_rules! setting {
     };
 }
 
-pub const SETTINGS: [Setting; 18] = [
+pub const SETTINGS: [Setting; 20] = [
     setting!(
         "timeout",
         Some("--timeout"),
@@ -168,6 +168,13 @@ pub const SETTINGS: [Setting; 18] = [
         ask_wall_ms_max
     ),
     setting!(
+        "human-timeout",
+        None,
+        Milliseconds,
+        "all waiting for humans that does not count as the run's",
+        human_wall_ms_max
+    ),
+    setting!(
         "json-depth",
         None,
         Count,
@@ -187,6 +194,13 @@ pub const SETTINGS: [Setting; 18] = [
         Bytes,
         "a result that is kept in the journal; a longer one as its digest",
         journal_payload_bytes_max
+    ),
+    setting!(
+        "journal",
+        None,
+        Bytes,
+        "what one run may write into its journal",
+        journal_bytes_max
     ),
 ];
 

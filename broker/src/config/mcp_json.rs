@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use airlock_core::json::{self, Bounds};
 use airlock_core::problem::Problem;
 use serde_json::{Map, Value};
 
@@ -20,14 +21,10 @@ pub(crate) struct McpConfig {
 }
 
 pub(crate) fn parse(file: &str, text: &str) -> Result<McpConfig, Problem> {
-    let document: Value = serde_json::from_str(text).map_err(|error| {
-        // Only the place: the error's own text may quote the file.
-        let why = format!(
-            "it is not JSON: line {}, column {}",
-            error.line(),
-            error.column()
-        );
-        invalid(format!("{file} cannot be read"), why, "correct the file")
+    // The reasons never quote the file, which may hold credentials.
+    let document = json::read(text.as_bytes(), Bounds::WIDEST).map_err(|bad| {
+        let what = format!("{file} cannot be read");
+        invalid(what, bad.to_string(), "correct the file")
     })?;
     let servers = document
         .get("mcpServers")
@@ -209,7 +206,10 @@ mod tests {
     #[test]
     fn what_cannot_be_used_is_named() {
         for (text, why) in [
-            ("{", "it is not JSON: line 1, column 1"),
+            (
+                "{",
+                "not JSON: EOF while parsing an object at line 1 column 1",
+            ),
             ("[]", "it has no object `mcpServers`"),
             (r#"{"mcpServers":{"a":1}}"#, "its entry is not an object"),
             (

@@ -35,9 +35,10 @@ impl Hands<'_> {
     fn listen(&mut self, cx: &mut Context<'_>) {
         // First, so that a guest which was interrupted for it does not hide the reason; and alone,
         // since whoever cancels may be about to end the runtime that timers and servers live on.
-        if !self.is_cancelled
-            && let Poll::Ready(why) = self.cancel.poll(cx)
-        {
+        if self.is_cancelled {
+            return;
+        }
+        if let Poll::Ready(why) = self.cancel.poll(cx) {
             self.is_cancelled = true;
             self.heard.insert(0, Event::Cancelled { why });
             return;

@@ -2,6 +2,7 @@
 //! what happened.
 
 use airlock_core::code::Code;
+use airlock_core::json::{self, Bounds};
 use airlock_core::problem::Problem;
 use airlock_core::report::{
     Report, ReportedCall, ReportedDecision, ReportedError, ReportedOutcome, Status,
@@ -21,7 +22,7 @@ const MESSAGE_CHARS_SHOWN: usize = 600;
 /// The value as text: a string as it is, everything else as JSON for reading.
 #[must_use]
 pub fn value(value: &RawValue, for_terminal: bool) -> String {
-    let text = match serde_json::from_str(value.get()) {
+    let text = match json::read(value.get().as_bytes(), Bounds::WIDEST) {
         Ok(Value::String(text)) => text,
         Ok(other) => {
             serde_json::to_string_pretty(&other).unwrap_or_else(|_| value.get().to_owned())
@@ -223,6 +224,7 @@ fn next(code: Code) -> &'static str {
         Code::LimitCalls => "call less often, or allow more with --max-calls",
         Code::LimitPayload => "pass less at a time, or allow more with --limit args=… or value=…",
         Code::LimitSource => "make the script smaller, or allow more with --limit script=…",
+        Code::LimitJournal => "call less often or with less, or allow more with --limit journal=…",
         Code::ScriptError => "correct the script",
         Code::Deadlock => {
             "await only what can still settle: calls, timers, and promises that something resolves"

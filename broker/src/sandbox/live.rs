@@ -4,7 +4,6 @@ use std::fmt;
 
 use airlock_core::effect::{GuestStop, GuestUsage};
 use airlock_core::limits::Limit;
-use sandbox_protocol::codec::decode_step;
 use sandbox_protocol::{Step, StepState};
 use wasmtime::{
     Extern, Instance, Memory, ModuleExport, PoolConcurrencyLimitError, Store, Trap, TypedFunc,
@@ -14,7 +13,8 @@ use wasmtime::{
 use super::Sandbox;
 use super::bounds::{GuestBounds, StopHandle, Stopped, Watch};
 use super::image::Loaded;
-use super::memory::{self, LastWords};
+use super::memory::LastWords;
+use super::reader::Reader;
 use super::shadow_stack;
 
 /// Which of a guest's functions takes the frame.
@@ -33,9 +33,7 @@ pub(super) struct Live {
     memory: Memory,
     /// Where its last words would be, once it has said so.
     landmark: Option<u32>,
-    /// How many tools each server has; a call of another one makes no sense.
-    tools: Vec<usize>,
-    next_ticket: u32,
+    reader: Reader,
 }
 
 impl fmt::Debug for Live {
@@ -97,8 +95,7 @@ impl Live {
             instance,
             memory,
             landmark: None,
-            tools: tools.to_vec(),
-            next_ticket: 0,
+            reader: Reader::new(tools),
         })
     }
 
@@ -137,7 +134,6 @@ impl Live {
         drop(computing);
         self.store.data_mut().leave();
         let step = step.map_err(|error| self.stop_of(&error))?;
-        self.check(&step)?;
         if turn == Turn::Start && matches!(step.state, StepState::Waiting { .. }) {
             shadow_stack::release(self.memory.data_mut(&mut self.store));
         }
@@ -162,24 +158,8 @@ impl Live {
         self.memory
             .write(&mut self.store, address as usize, frame)?;
         let answer = run.call(&mut self.store, ())?;
-        let frame = memory::frame(self.memory.data(&self.store), answer)
-            .ok_or_else(|| wasmtime::Error::msg("the guest's frame lies outside its memory"))?;
-        Ok(decode_step(frame)?)
-    }
-
-    /// Tickets count up by one, and every call is of a tool that was offered.
-    fn check(&mut self, step: &Step) -> Result<(), GuestStop> {
-        for call in &step.calls {
-            let offered = self.tools.get(usize::from(call.server));
-            if call.ticket.0 != self.next_ticket {
-                return Err(fault("the guest reused or skipped the number of a call"));
-            }
-            if offered.is_none_or(|&tools| usize::from(call.tool) >= tools) {
-                return Err(fault("the guest called a tool that was never offered"));
-            }
-            self.next_ticket = self.next_ticket.saturating_add(1);
-        }
-        Ok(())
+        let memory = self.memory.data(&self.store);
+        self.reader.step(memory, answer).map_err(Into::into)
     }
 
     /// What an error of the engine means.

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use airlock_core::json::{self, Bounds};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -13,7 +14,7 @@ use super::connection::Connection;
 use super::headers::{Mirrored, mirrored};
 use super::jsonrpc::{Answer, METHOD_NOT_FOUND};
 use super::link::{Link, LinkError};
-use super::raw::{self, Unreadable, read_object};
+use super::raw::read_object;
 
 /// Something that was left out of a list, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -64,8 +65,12 @@ pub(crate) struct Listing {
     bytes: usize,
 }
 
-/// The decoder of values itself gives up a little deeper.
-const TOOL_DEPTH_MAX: u32 = 120;
+/// One description. How large a list may be in all is among the [`Caps`](super::Caps).
+const TOOL_BOUNDS: Bounds = Bounds {
+    depth_max: 120,
+    nodes_max: 1_000_000,
+    ..Bounds::WIDEST
+};
 
 #[derive(Deserialize)]
 struct Page<'a> {
@@ -163,15 +168,9 @@ impl Listing {
     fn take(&mut self, text: &str, over_http: bool) {
         self.seen += 1;
         let at = self.seen;
-        if raw::depth(text.as_bytes()) > TOOL_DEPTH_MAX {
-            let why = format!("it is nested deeper than {TOOL_DEPTH_MAX} levels");
-            return self.leave_out_nameless(at, why);
-        }
-        let tool: Value = match serde_json::from_str(text) {
+        let tool = match json::read(text.as_bytes(), TOOL_BOUNDS) {
             Ok(tool) => tool,
-            Err(error) => {
-                return self.leave_out_nameless(at, Unreadable::from(error).to_string());
-            }
+            Err(bad) => return self.leave_out_nameless(at, bad.to_string()),
         };
         let Some(name) = tool
             .get("name")

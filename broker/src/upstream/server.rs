@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use airlock_core::json::{self, Bounds};
 use airlock_core::outcome::Reply;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, Semaphore, watch};
 use tokio::time::{Instant, timeout_at};
 
@@ -171,8 +172,10 @@ impl Server {
         if mirrored.is_empty() {
             return Vec::new();
         }
-        let arguments: Map<String, Value> = serde_json::from_str(arguments).unwrap_or_default();
-        headers_for(&mirrored, &arguments)
+        match json::read(arguments.as_bytes(), Bounds::WIDEST) {
+            Ok(Value::Object(arguments)) => headers_for(&mirrored, &arguments),
+            _ => Vec::new(),
+        }
     }
 
     async fn forget(&self, connection: &Arc<Connection>) {

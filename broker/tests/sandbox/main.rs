@@ -11,7 +11,7 @@
 
 mod forms;
 mod harness;
+mod images;
 mod limits;
-mod protocol;
 mod stubs;
 mod values;

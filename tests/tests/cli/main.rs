@@ -9,6 +9,7 @@ mod scripts;
 mod secrets;
 mod signals;
 mod types;
+mod wire;
 
 use tests::command::{Ended, Home};
 

@@ -129,6 +129,19 @@ fn journal(bodies: &[Body]) -> Vec<u8> {
 }
 
 #[test]
+fn what_an_entry_says_of_its_length_is_about_the_length_of_its_line() {
+    let mut long = settled(1);
+    if let Body::Settled(settled) = &mut long {
+        settled.payload = Some("\"\n\u{1}é".repeat(10_000));
+    }
+    for body in [decided(1, Verdict::Allow), long] {
+        let said = body.bytes();
+        let line = journal(std::slice::from_ref(&body)).len() as u64;
+        assert!(line <= said && said <= line + 600, "{said} for {line}");
+    }
+}
+
+#[test]
 fn every_kind_of_entry_reads_back_as_it_was_written() {
     let [asked, answered] = asked();
     let resumed = Body::Resumed(Resumed {

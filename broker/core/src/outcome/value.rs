@@ -55,11 +55,11 @@ impl CallResult {
         match (self.structured.take(), &tool.output) {
             (Some(structured), output) => {
                 let refused = output.as_ref().and_then(|it| refused(it, &structured));
-                let value = match refused {
-                    Some(why) => Err(why),
-                    None => unwrapped(&structured, tool),
-                };
-                value.map_err(|why| {
+                match refused {
+                    Some(why) => Err((structured, why)),
+                    None => unwrapped(structured, tool),
+                }
+                .map_err(|(structured, why)| {
                     self.structured = Some(structured);
                     (self, why)
                 })
@@ -85,7 +85,7 @@ impl CallResult {
         let parsed = json::parse(text.as_bytes()).ok();
         let fits = |value: &Value| output.findings(value).is_empty();
         if parsed.as_ref().is_some_and(fits) {
-            return unwrapped(text.as_bytes(), tool).ok();
+            return unwrapped(text.into_bytes(), tool).ok();
         }
         let wrapped = |inner: Value| tool.unwrap && fits(&json!({ "result": inner }));
         if parsed.is_some_and(wrapped) {
@@ -142,14 +142,15 @@ fn refused(output: &Check, structured: &[u8]) -> Option<String> {
 }
 
 /// A wrapper that cannot be taken off is not handed on: the script was promised what is in it.
-fn unwrapped(structured: &[u8], tool: &Tool) -> Result<Vec<u8>, String> {
+fn unwrapped(structured: Vec<u8>, tool: &Tool) -> Result<Vec<u8>, (Vec<u8>, String)> {
     if !tool.unwrap {
-        return Ok(structured.to_vec());
+        return Ok(structured);
     }
-    let inner = unwrap::inner_text(structured);
-    inner
-        .map(<[u8]>::to_vec)
-        .ok_or_else(|| "it has no single `result`, which its description promises".into())
+    let inner = unwrap::inner_text(&structured).map(<[u8]>::to_vec);
+    inner.ok_or_else(|| {
+        let why = "it has no single `result`, which its description promises".into();
+        (structured, why)
+    })
 }
 
 fn text_value(text: String, limits: &Limits) -> Vec<u8> {

@@ -2,7 +2,10 @@
 //!
 //! A sleep before the first call costs nothing, since nothing outside can have
 //! changed: the clock jumps. Jumped time counts against the run's wall time all
-//! the same. Time in which only a human is waited for does not count.
+//! the same. Time in which only a human is waited for does not count, up to a
+//! limit of its own.
+
+use crate::limits::Limits;
 
 #[derive(Debug)]
 pub(super) struct Clock {
@@ -12,18 +15,20 @@ pub(super) struct Clock {
     waited_for_human_ms: u64,
     waiting_for_human: bool,
     wall_ms_max: u64,
+    human_wall_ms_max: u64,
     alarm_ms: Option<u64>,
 }
 
 impl Clock {
-    pub(super) fn new(now_ms: u64, wall_ms_max: u64) -> Self {
+    pub(super) fn new(now_ms: u64, limits: &Limits) -> Self {
         Self {
             started_ms: now_ms,
             host_ms: now_ms,
             jumped_ms: 0,
             waited_for_human_ms: 0,
             waiting_for_human: false,
-            wall_ms_max,
+            wall_ms_max: limits.run_wall_ms_max,
+            human_wall_ms_max: limits.human_wall_ms_max,
             alarm_ms: None,
         }
     }
@@ -62,9 +67,18 @@ impl Clock {
     }
 
     pub(super) fn deadline_at_ms(&self) -> u64 {
+        self.deadline_after(self.waited_for_human_ms)
+    }
+
+    /// Where the deadline comes to stand if the human who is waited for says nothing.
+    pub(super) fn latest_deadline_at_ms(&self) -> u64 {
+        self.deadline_after(u64::MAX)
+    }
+
+    fn deadline_after(&self, waited_for_human_ms: u64) -> u64 {
         self.started_ms
             .saturating_add(self.wall_ms_max)
-            .saturating_add(self.waited_for_human_ms)
+            .saturating_add(waited_for_human_ms.min(self.human_wall_ms_max))
             .saturating_sub(self.jumped_ms)
     }
 
@@ -98,9 +112,18 @@ impl Clock {
 mod tests {
     use super::*;
 
+    fn clock() -> Clock {
+        let limits = Limits {
+            run_wall_ms_max: 100,
+            human_wall_ms_max: 5_000,
+            ..Limits::default()
+        };
+        Clock::new(1_000, &limits)
+    }
+
     #[test]
     fn jumped_time_counts_and_time_with_a_human_does_not() {
-        let mut clock = Clock::new(1_000, 100);
+        let mut clock = clock();
         clock.jump_to(1_040);
         assert_eq!((clock.run_ms(), clock.deadline_at_ms()), (1_040, 1_060));
         clock.wait_for_human(true);
@@ -112,8 +135,22 @@ mod tests {
     }
 
     #[test]
+    fn time_with_humans_counts_from_its_own_limit_on() {
+        let mut clock = clock();
+        clock.tick(1_010);
+        clock.wait_for_human(true);
+        clock.tick(6_000);
+        assert_eq!(clock.deadline_at_ms(), 6_090);
+        assert_eq!(clock.latest_deadline_at_ms(), 6_100);
+        clock.tick(6_099);
+        assert!(!clock.is_over());
+        clock.tick(6_100);
+        assert!(clock.is_over());
+    }
+
+    #[test]
     fn a_clock_that_goes_back_stands_still() {
-        let mut clock = Clock::new(1_000, 100);
+        let mut clock = clock();
         clock.tick(1_050);
         clock.tick(900);
         assert_eq!(clock.run_ms(), 1_050);
@@ -121,7 +158,7 @@ mod tests {
 
     #[test]
     fn an_alarm_that_is_arranged_is_not_arranged_again() {
-        let mut clock = Clock::new(1_000, 100);
+        let mut clock = clock();
         assert_eq!(clock.new_alarm(1_100), Some(1_100));
         assert_eq!(clock.new_alarm(1_100), None);
         assert_eq!(clock.new_alarm(1_050), Some(1_050));

@@ -24,7 +24,7 @@ impl Run {
     pub fn start(mut spec: RunSpec, now_ms: u64) -> (Self, Vec<Effect>) {
         let flow = spec.flow.take();
         let mut run = Self {
-            clock: Clock::new(now_ms, spec.limits.run_wall_ms_max),
+            clock: Clock::new(now_ms, &spec.limits),
             guest: Guest::Computing,
             usage: GuestUsage::default(),
             calls: Calls::default(),
@@ -39,6 +39,7 @@ impl Run {
             lift: false,
             steps: 0,
             calls_not_recorded: 0,
+            journal_bytes: 0,
             out: Batch::default(),
             ending: None,
             life: Life::Running,

@@ -132,9 +132,13 @@ impl Run {
             return self.clock.wait_for_human(false);
         };
         self.clock.wait_for_human(self.calls.is_only_asking());
-        let deadline = (!self.clock.is_waiting_for_human()).then(|| self.clock.deadline_at_ms());
+        let deadline = if self.clock.is_waiting_for_human() {
+            self.clock.latest_deadline_at_ms()
+        } else {
+            self.clock.deadline_at_ms()
+        };
         let timer = wake_at_ms.map(|at_ms| self.clock.to_host_ms(at_ms));
-        let earliest = [deadline, timer, self.asks_expire_at_ms()]
+        let earliest = [Some(deadline), timer, self.asks_expire_at_ms()]
             .into_iter()
             .flatten()
             .min();

@@ -14,7 +14,7 @@ use crate::upstream::secret::Secret;
 use crate::upstream::spec::{ServerSpec, Transport};
 
 /// A server of the older era in shell; `$call` is what it does about a call.
-const SERVER: &str = r#"
+pub(super) const SERVER: &str = r#"
 say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/^{"jsonrpc":"2.0","id":\([0-9]*\).*/\1/p')
@@ -27,11 +27,11 @@ while read -r line; do
 done
 "#;
 
-fn text(said: &str) -> String {
+pub(super) fn text(said: &str) -> String {
     format!(r#"say '"result":{{"content":[{{"type":"text","text":"'"{said}"'"}}]}}'"#)
 }
 
-fn shell(script: String) -> ServerSpec {
+pub(super) fn shell(script: String) -> ServerSpec {
     let args = vec!["-c".to_owned(), script];
     ServerSpec::new(
         "sh",
@@ -55,19 +55,19 @@ fn surroundings() -> Surroundings {
     }
 }
 
-async fn connect(spec: ServerSpec) -> (Upstream, Listed) {
+pub(super) async fn connect(spec: ServerSpec) -> (Upstream, Listed) {
     let (upstream, mut listed) = Upstream::connect_all(vec![spec], &surroundings()).await;
     (upstream, listed.remove(0))
 }
 
-async fn call(upstream: &Upstream) -> Reply {
+pub(super) async fn call(upstream: &Upstream) -> Reply {
     let (server, tool) = (ServerName("sh".into()), ToolName("t".into()));
     upstream
         .call(&server, &tool, b"{}".to_vec(), Duration::from_secs(10))
         .await
 }
 
-fn stderr(upstream: &Upstream) -> String {
+pub(super) fn stderr(upstream: &Upstream) -> String {
     upstream
         .diagnostics(&ServerName("sh".into()))
         .unwrap()

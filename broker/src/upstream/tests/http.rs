@@ -11,7 +11,7 @@ use super::fake_http::{Asked, Page, Web, call, listing, older};
 use crate::upstream::era::Era;
 
 /// A server of the older era with sessions, except for calls.
-fn sessions(
+pub(super) fn sessions(
     script: impl Fn(&Asked) -> Page + Send + Sync + 'static,
 ) -> impl Fn(&Asked) -> Page + Send + Sync {
     move |asked| match older(asked) {
@@ -40,7 +40,7 @@ fn modern(
     }
 }
 
-fn event(value: &Value) -> String {
+pub(super) fn event(value: &Value) -> String {
     format!("event: message\ndata: {value}\n\n")
 }
 

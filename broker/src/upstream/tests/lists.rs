@@ -190,3 +190,25 @@ async fn a_server_without_tools_is_no_failure_and_one_without_a_list_is() {
     let (_, listed) = paging(|_| json!({"tools": "none"})).connect().await;
     assert!(listed.failure.is_some());
 }
+
+/// serde_json reads an object that starts with this key as the text in it.
+const RESERVED: &str = "$serde_json::private::RawValue";
+
+#[tokio::test]
+async fn no_key_of_a_description_means_anything_but_itself() {
+    let described = format!(r#"{{"name":"t","inputSchema":{{"{RESERVED}":"true"}}}}"#);
+    let page = format!(r#"{{"tools":[{described}]}}"#);
+    let (_, listed) = Fake::new(move |_, message| match message["method"].as_str() {
+        Some("tools/list") => {
+            let line = format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{page}}}\n",
+                message["id"]
+            );
+            vec![Say::Raw(line.into_bytes())]
+        }
+        _ => legacy(message).unwrap_or_default(),
+    })
+    .connect()
+    .await;
+    assert_eq!(listed.tools[0].to_string(), described);
+}

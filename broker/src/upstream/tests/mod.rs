@@ -4,6 +4,7 @@ mod calls;
 mod children;
 mod fake;
 mod fake_http;
+mod floods;
 mod fuzz;
 mod handshake;
 mod http;

@@ -257,6 +257,27 @@ fn console_output_is_shown_kept_to_its_limit_and_stopped_when_it_floods() {
 }
 
 #[test]
+fn a_journal_that_has_grown_to_its_limit_ends_the_run_and_is_ended_itself() {
+    let limits = Limits {
+        journal_bytes_max: 3_000,
+        ..Limits::default()
+    };
+    let mut world = World::start(&["allow *"], limits);
+    world.hear(0, waits(&[(0, 0)]));
+    let ended = world.hear(1, replies(1, &format!("\"{}\"", "x".repeat(1_500))));
+    assert_eq!(
+        ended,
+        [
+            "stop",
+            "append settled 1",
+            "append ended",
+            "finish stopped limit-journal"
+        ]
+    );
+    assert_eq!(world.outcomes(), ["returned -"]);
+}
+
+#[test]
 fn a_call_whose_entry_cannot_be_written_did_not_leave() {
     let mut world = World::open();
     world.hear(0, waits(&[(0, 0)]));

@@ -113,6 +113,26 @@ fn time_in_which_only_a_human_is_waited_for_does_not_count() {
 }
 
 #[test]
+fn waiting_for_humans_has_a_limit_of_its_own() {
+    let limits = Limits {
+        run_wall_ms_max: 100,
+        ask_wall_ms_max: 1_000,
+        human_wall_ms_max: 1_500,
+        ..Limits::default()
+    };
+    let mut world = World::start(&["ask fs.write"], limits);
+    let heard = world.hear_raw(10, vec![waits(&[(0, 1)])]);
+    assert_eq!(heard.last().unwrap(), "wake @1010");
+    world.hear(1_000, answers(1, Answer::AllowOnce));
+    world.hear(1_000, replies(1, "1"));
+    let heard = world.hear_raw(1_000, vec![waits(&[(1, 1)])]);
+    // Neither the question nor the script's time ends first, but the patience with humans.
+    assert_eq!(heard.last().unwrap(), "wake @1600");
+    let ended = world.hear(1_600, Event::Woke);
+    assert_eq!(ended.last().unwrap(), "finish stopped limit-time");
+}
+
+#[test]
 fn a_call_in_flight_beside_a_question_keeps_the_deadline_running() {
     let limits = Limits {
         run_wall_ms_max: 100,

@@ -1,0 +1,129 @@
+//! More than anybody asked for, and several calls that lose one connection at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use airlock_core::id::{ServerName, ToolName};
+use futures_util::future::{join, join_all};
+use serde_json::json;
+use tokio::io::AsyncReadExt as _;
+
+use super::children::{SERVER, call as call_child, connect, shell, stderr, text as child_text};
+use super::fake::{Fake, Say, text, words};
+use super::fake_http::{Page, Web, call};
+use super::http::{event, sessions};
+use crate::upstream::diagnostics::Diagnostics;
+use crate::upstream::link::Outgoing;
+use crate::upstream::stdio::StdioLink;
+
+const GIBIBYTE: u64 = 1 << 30;
+
+#[tokio::test]
+async fn a_line_of_a_gibibyte_ends_the_connection_before_it_is_read() {
+    let line = tokio::io::repeat(b'x').take(GIBIBYTE);
+    let diagnostics = Arc::new(Diagnostics::default());
+    let link = StdioLink::over(line, tokio::io::sink(), 100_000, diagnostics);
+    let outgoing = Outgoing {
+        method: "tools/call",
+        params: "{}".to_owned(),
+        ..Outgoing::default()
+    };
+    let error = link.request(&outgoing, Duration::from_secs(60)).await;
+    let why = error.unwrap_err().why();
+    assert!(why.contains("100000 bytes"), "{why}");
+    assert!(link.is_closed());
+}
+
+#[tokio::test]
+async fn a_flood_on_stderr_stops_no_answer_and_only_its_end_is_kept() {
+    const KEPT_MAX: usize = 32 * 1024;
+    let flood = format!(
+        "head -c 64000000 /dev/zero | tr '\\0' x >&2; echo last >&2; {}",
+        child_text("dry")
+    );
+    let (upstream, _) = connect(shell(SERVER.replace("CALL", &flood))).await;
+    assert_eq!(words(&call_child(&upstream).await), "dry");
+    let kept = stderr(&upstream);
+    assert!(kept.len() <= KEPT_MAX, "{} bytes", kept.len());
+}
+
+#[tokio::test]
+async fn a_flood_of_events_stops_no_answer_and_one_without_an_answer_ends_in_time() {
+    let web = Web::start(sessions(|asked| {
+        let flood = event(&json!({"jsonrpc": "2.0", "method": "notifications/x"})).repeat(20_000);
+        match asked.body["params"]["arguments"]["do"].as_str() {
+            Some("answer") => Page::events(&format!("{flood}{}", event(&text(&asked.body, "dry")))),
+            _ => Page::events(&flood).hanging(),
+        }
+    }))
+    .await;
+    let (upstream, _) = web.connect().await;
+    let reply = call(&upstream, &json!({"do": "answer"})).await;
+    assert_eq!(words(&reply), "dry");
+    let name = ServerName("web".into());
+    let endless = upstream.call(
+        &name,
+        &ToolName("t".into()),
+        b"{}".to_vec(),
+        Duration::from_millis(500),
+    );
+    assert_eq!(words(&endless.await), "lost TimedOut");
+    let report = upstream.diagnostics(&name).unwrap();
+    assert!(report.notifications_total >= 20_000, "{report:?}");
+}
+
+#[tokio::test]
+async fn two_calls_that_lose_one_session_begin_one_new_one_and_are_both_made_in_it() {
+    let sessions_begun = Arc::new(AtomicUsize::new(0));
+    let begun = sessions_begun.clone();
+    let web = Web::start(move |asked| match super::fake_http::older(asked) {
+        Some(page) if asked.method() == "initialize" => {
+            let number = begun.fetch_add(1, Ordering::SeqCst) + 1;
+            page.with("Mcp-Session-Id", &format!("s-{number}"))
+        }
+        Some(page) => page,
+        None if asked.headers["mcp-session-id"] == "s-1" => Page::status(404),
+        None => Page::json(&text(&asked.body, "again")),
+    })
+    .await;
+    let (upstream, _) = web.connect().await;
+    let (one, two) = (json!({"n": 1}), json!({"n": 2}));
+    let replies = join(call(&upstream, &one), call(&upstream, &two)).await;
+    assert_eq!(
+        (words(&replies.0), words(&replies.1)),
+        ("again".to_owned(), "again".to_owned())
+    );
+    assert_eq!(sessions_begun.load(Ordering::SeqCst), 2);
+    let calls = web.asked("tools/call");
+    for number in [1, 2] {
+        let made: Vec<&str> = calls
+            .iter()
+            .filter(|call| call.body["params"]["arguments"]["n"] == number)
+            .map(|call| call.headers["mcp-session-id"].as_str())
+            .collect();
+        // The slower of the two may find the new session begun already.
+        assert!(
+            matches!(made.as_slice(), ["s-1", "s-2"] | ["s-2"]),
+            "{made:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn calls_that_find_the_server_dead_start_it_once() {
+    let fake = Fake::calling(|dial, message| match dial {
+        1 => vec![Say::Die],
+        _ => vec![Say::Json(text(message, "fine"))],
+    });
+    let (connected, _) = fake.connect().await;
+    assert_eq!(
+        words(&connected.call("{}", 5_000).await),
+        "lost Disconnected"
+    );
+    let replies = join_all((0..8).map(|_| connected.call("{}", 5_000))).await;
+    for reply in &replies {
+        assert_eq!(words(reply), "fine");
+    }
+    assert_eq!(connected.dials(), 2);
+}
