@@ -296,9 +296,9 @@ deny = ["fs.delete*"]
         assert_eq!(
             rules,
             [
-                (Level::Allow, "fs.read_*", "airlock.toml:21"),
-                (Level::Allow, "docs.*", "airlock.toml:22"),
-                (Level::Deny, "fs.delete*", "airlock.toml:23"),
+                (Level::Allow, "fs.read_*", "airlock.toml:22"),
+                (Level::Allow, "docs.*", "airlock.toml:23"),
+                (Level::Deny, "fs.delete*", "airlock.toml:24"),
             ]
         );
         assert_eq!(
