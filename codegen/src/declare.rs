@@ -3,7 +3,10 @@
 
 mod alias;
 mod block;
+mod groups;
 mod note;
+mod printed;
+mod said;
 mod types;
 
 use std::collections::BTreeSet;

@@ -123,6 +123,17 @@ fn sentence_of(text: &str) -> &str {
     text
 }
 
+/// The sentences of a text that has been neutralised; joined by spaces they are the text again.
+pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let sentence = sentence_of(rest);
+        rest = rest.get(sentence.len()..).unwrap_or_default();
+        rest = rest.strip_prefix(' ').unwrap_or(rest);
+        (!sentence.is_empty()).then_some(sentence)
+    })
+}
+
 fn is_abbreviation(before: &str) -> bool {
     let word = before.rsplit([' ', '(']).next().unwrap_or_default();
     let short = word.chars().count() == 1 && word.chars().all(char::is_uppercase);

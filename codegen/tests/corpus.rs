@@ -1,60 +1,27 @@
-//! Descriptions of real servers, when the folder that holds them is named by
-//! `AIRLOCK_CORPUS`: everything renders, always to the same bytes, and the order
-//! in which tools are listed changes nothing.
+//! Whole descriptions, our own and those of real servers (when the folder that
+//! holds them is named by `AIRLOCK_CORPUS`): everything renders, always to the
+//! same bytes, no text is lost, and the order of the listing changes nothing.
 #![expect(clippy::disallowed_methods, reason = "the corpus is a folder of files")]
 #![expect(
     clippy::unwrap_used,
     reason = "a test that cannot read its input has failed"
 )]
 
-use std::fs;
-use std::path::{Path, PathBuf};
+mod tools;
 
 use codegen::declare::{Level, declare};
-use codegen::description::Description;
 use codegen::stub::StubTable;
+use codegen::text::{in_comment, neutralise, sentences};
 use codegen::validate::{BadSchema, Validator};
 use serde_json::Value;
+use tools::{all, corpus};
 
 const LEVELS: [Level; 4] = [Level::Names, Level::Lines, Level::Signatures, Level::Full];
 
-fn corpus() -> Option<Vec<Vec<Description>>> {
-    let Some(folder) = std::env::var_os("AIRLOCK_CORPUS").map(PathBuf::from) else {
-        println!("skipped: AIRLOCK_CORPUS names no folder");
-        return None;
-    };
-    let mut files: Vec<PathBuf> = fs::read_dir(folder.join("tools"))
-        .unwrap()
-        .map(|it| it.unwrap().path())
-        .collect();
-    files.push(folder.join("stress.json"));
-    files.sort();
-    Some(files.iter().map(|file| descriptions(file)).collect())
-}
-
-fn descriptions(file: &Path) -> Vec<Description> {
-    let whole: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
-    let tools = whole
-        .get("tools")
-        .or_else(|| whole.get("result")?.get("tools"))
-        .unwrap();
-    let server = file
-        .file_name()
-        .unwrap()
-        .to_str()
-        .unwrap()
-        .split('.')
-        .next()
-        .unwrap();
-    let tools = tools.as_array().unwrap().iter();
-    tools
-        .map(|tool| Description::parse(server, tool).unwrap())
-        .collect()
-}
-
 #[test]
 fn every_tool_renders_at_every_level_twice_the_same() {
-    for tools in corpus().into_iter().flatten() {
+    for set in all() {
+        let tools = set.descriptions;
         let table = StubTable::build(&tools);
         for level in LEVELS {
             let text = declare(&table, &tools, level, &|_, _| true).text;
@@ -66,7 +33,8 @@ fn every_tool_renders_at_every_level_twice_the_same() {
 
 #[test]
 fn the_order_of_the_listing_changes_no_name_and_no_text() {
-    for tools in corpus().into_iter().flatten() {
+    for set in all() {
+        let tools = set.descriptions;
         let mut shuffled = tools.clone();
         shuffled.reverse();
         let middle = shuffled.len() / 3;
@@ -80,17 +48,25 @@ fn the_order_of_the_listing_changes_no_name_and_no_text() {
 }
 
 #[test]
-fn every_description_of_a_property_stands_in_the_full_text() {
-    for tools in corpus().into_iter().flatten() {
+fn every_sentence_of_a_description_stands_in_the_full_text() {
+    for set in all() {
+        let tools = set.descriptions;
         let table = StubTable::build(&tools);
         let text = declare(&table, &tools, Level::Full, &|_, _| true).text;
-        for tool in &tools {
-            for (name, prose) in property_texts(&tool.input_schema) {
-                let folded = codegen::text::neutralise(prose);
-                let repeats_the_name = codegen::closest::closest(&folded, [name]) == Some(name);
+        let listed = table.servers.iter().flat_map(|it| &it.tools);
+        for tool in listed.map(|it| &tools[it.description]) {
+            let mut said = vec![("", tool.text.as_deref().unwrap_or_default())];
+            said.extend(Prose::of(&tool.input_schema));
+            said.extend(tool.output_schema.iter().flat_map(Prose::of));
+            for (name, prose) in said {
+                let folded = in_comment(&neutralise(prose));
+                let repeats_the_name = letters(&folded) == letters(name);
+                let stands =
+                    text.contains(&folded) || sentences(&folded).all(|it| text.contains(it));
                 assert!(
-                    text.contains(&folded) || repeats_the_name,
-                    "{}.{name}: {folded}",
+                    stands || repeats_the_name,
+                    "{}.{} {name}: {folded}",
+                    set.name,
                     tool.name
                 );
             }
@@ -98,20 +74,74 @@ fn every_description_of_a_property_stands_in_the_full_text() {
     }
 }
 
-fn property_texts(schema: &Value) -> Vec<(&str, &str)> {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let texts = properties
-        .into_iter()
-        .flatten()
-        .filter_map(|(name, property)| {
-            Some((name.as_str(), property.get("description")?.as_str()?))
-        });
-    texts.collect()
+/// Every `description` of a schema, of those inside it and of those that it refers
+/// to, with the name of the property that it is about.
+struct Prose<'a> {
+    root: &'a Value,
+    found: Vec<(&'a str, &'a str)>,
+    followed: Vec<&'a str>,
+}
+
+impl<'a> Prose<'a> {
+    fn of(root: &'a Value) -> Vec<(&'a str, &'a str)> {
+        let mut prose = Self {
+            root,
+            found: Vec::new(),
+            followed: Vec::new(),
+        };
+        prose.look(root, "");
+        prose.found
+    }
+
+    fn look(&mut self, schema: &'a Value, name: &'a str) {
+        let Some(fields) = schema.as_object() else {
+            return;
+        };
+        for (keyword, value) in fields {
+            match (keyword.as_str(), value) {
+                ("description", Value::String(text)) => self.found.push((name, text)),
+                ("$ref", Value::String(target)) => self.follow(target, name),
+                ("properties" | "patternProperties", Value::Object(inner)) => {
+                    inner
+                        .iter()
+                        .for_each(|(name, inner)| self.look(inner, name));
+                }
+                ("anyOf" | "oneOf" | "allOf" | "prefixItems" | "items", Value::Array(inner)) => {
+                    inner.iter().for_each(|inner| self.look(inner, name));
+                }
+                ("items" | "additionalProperties" | "additionalItems", inner) => {
+                    self.look(inner, name)
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn follow(&mut self, target: &'a str, name: &'a str) {
+        let found = target
+            .strip_prefix('#')
+            .and_then(|it| self.root.pointer(it));
+        if let Some(found) = found.filter(|_| !self.followed.contains(&target)) {
+            self.followed.push(target);
+            self.look(found, name);
+        }
+    }
+}
+
+fn letters(text: &str) -> String {
+    text.chars()
+        .filter(|it| it.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect()
 }
 
 #[test]
 fn every_schema_compiles_unless_it_refers_outside() {
-    for tool in corpus().into_iter().flatten().flatten() {
+    for tool in corpus()
+        .into_iter()
+        .flatten()
+        .flat_map(|it| it.descriptions)
+    {
         for schema in [Some(&tool.input_schema), tool.output_schema.as_ref()]
             .into_iter()
             .flatten()

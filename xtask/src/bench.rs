@@ -10,6 +10,7 @@ mod rounds;
 mod rows;
 mod samples;
 mod table;
+pub(crate) mod tokens;
 mod work;
 
 use anyhow::{Context, Result, bail};

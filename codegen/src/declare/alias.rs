@@ -36,6 +36,13 @@ impl Aliases {
         }
         aliases
     }
+
+    pub(super) fn names_of(&self, tool: usize) -> &[String] {
+        self.of_tool
+            .get(tool)
+            .map(Vec::as_slice)
+            .unwrap_or_default()
+    }
 }
 
 /// A type name that is neither taken nor a type of the language.
@@ -107,7 +114,7 @@ fn local_names(named: &[NamedShape]) -> Vec<String> {
     numbered.collect()
 }
 
-fn references(shape: &Shape, found: &mut Vec<usize>) {
+pub(super) fn references(shape: &Shape, found: &mut Vec<usize>) {
     match &shape.kind {
         Kind::Named(index) => found.push(*index),
         Kind::Array(item) => references(item, found),

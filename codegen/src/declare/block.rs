@@ -1,21 +1,16 @@
 //! One server's block: the types that its tools share, then the tools.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::Picked;
-use super::alias::{Aliases, free_name};
+use super::alias::Aliases;
+use super::groups::{Group, Groups};
 use super::note::Note;
-use super::types::TypeWriter;
+use super::types::{TypeWriter, noted};
 use crate::description::{Claims, Description};
 use crate::shape::{Facts, Kind, NamedShape, Object, Property, Rest, Shape, ToolShape};
 use crate::stub::{ServerStubs, ToolStub};
 use crate::text::{in_comment, neutralise};
-
-/// Tools that must share a group of parameters before it gets a name.
-const SHARERS_MIN: usize = 4;
-/// What naming a group costs at each use, and once, in characters of plain type text.
-const USE_CHARS: usize = 12;
-const NAMING_CHARS: usize = 30;
 
 pub(super) struct Block {
     pub text: String,
@@ -59,7 +54,7 @@ pub(super) fn render(
             .map(Vec::as_slice)
             .unwrap_or_default();
         if is_full {
-            text.push_str(&doc(tool.stub, tool.description, shape));
+            text.push_str(&doc(tool.stub, tool.description, shape, &mut writer));
         }
         text.push_str(&signature(
             tool.stub,
@@ -77,11 +72,14 @@ pub(super) fn render(
 }
 
 fn alias_line(alias: &str, shape: &Shape, names: &[String], writer: &mut TypeWriter) -> String {
+    let note = writer.note_of_type(alias, shape);
     let body = writer.write(shape, names, 0);
-    format!(
-        "type {alias} ={}{body}\n",
-        if body.starts_with('\n') { "" } else { " " }
-    )
+    let space = if body.starts_with('\n') && note.is_empty() {
+        ""
+    } else {
+        " "
+    };
+    format!("type {alias} ={space}{}\n", noted(&body, &note))
 }
 
 fn signature(
@@ -168,22 +166,29 @@ fn asks_for_some(facts: &Facts) -> bool {
 }
 
 /// What the server says of the tool, after what its reader should know first.
-fn doc(stub: &ToolStub, description: &Description, shape: &ToolShape) -> String {
+fn doc(
+    stub: &ToolStub,
+    description: &Description,
+    shape: &ToolShape,
+    writer: &mut TypeWriter,
+) -> String {
     let mut parts = tags(&description.claims);
+    let shown = |text: &str| in_comment(&neutralise(text));
     if stub.member != stub.wire_name {
-        parts.push(format!("({})", neutralise(&stub.wire_name)));
+        parts.push(format!("({})", shown(&stub.wire_name)));
     }
     let prose = description
         .text
         .as_deref()
-        .map(neutralise)
+        .map(shown)
         .filter(|it| !it.is_empty());
     let title = description
         .title
         .as_deref()
-        .map(neutralise)
+        .map(shown)
         .filter(|it| !it.is_empty());
-    parts.extend(prose.clone().or(title));
+    let said = prose.as_deref().or(title.as_deref());
+    parts.extend(said.map(|it| writer.take_prose(it)));
     for (label, root) in [
         ("Arguments", Some(&shape.input)),
         ("Result", shape.output.as_ref()),
@@ -196,7 +201,7 @@ fn doc(stub: &ToolStub, description: &Description, shape: &ToolShape) -> String 
     if parts.is_empty() {
         String::new()
     } else {
-        format!("/** {} */\n", in_comment(&parts.join(" ")))
+        format!("// {}\n", parts.join(" "))
     }
 }
 
@@ -208,7 +213,7 @@ fn root_note(root: &Shape) -> String {
 fn tags(claims: &Claims) -> Vec<String> {
     let mut tags = Vec::new();
     if let Some(reason) = &claims.deprecated {
-        let reason = neutralise(reason);
+        let reason = in_comment(&neutralise(reason));
         tags.push(if reason.is_empty() {
             "[deprecated]".to_owned()
         } else {
@@ -221,107 +226,4 @@ fn tags(claims: &Claims) -> Vec<String> {
         tags.push("[destructive]".to_owned());
     }
     tags
-}
-
-/// A group of parameters that the same tools share.
-struct Group {
-    name: String,
-    properties: Vec<Property>,
-    /// Aliases by which the properties refer to named shapes.
-    names: Vec<String>,
-    sharers: Vec<usize>,
-}
-
-impl Group {
-    /// Whether the text gets shorter by naming this group. Notes do not count: they are printed once anyway.
-    fn pays(&self) -> bool {
-        let object = Object {
-            properties: self.properties.clone(),
-            rest: Rest::Unsaid,
-        };
-        let text = TypeWriter::new(false).inline(&Shape::of(Kind::Object(object)), &self.names);
-        let uses = self.sharers.len();
-        text.len() * uses.saturating_sub(1) > USE_CHARS * uses + NAMING_CHARS
-    }
-
-    fn has(&self, property: &Property) -> bool {
-        self.properties.iter().any(|it| it.name == property.name)
-    }
-}
-
-struct Groups {
-    found: Vec<Group>,
-}
-
-impl Groups {
-    fn find(
-        shapes: &[ToolShape],
-        aliases: &Aliases,
-        is_full: bool,
-        taken: &mut BTreeSet<String>,
-    ) -> Self {
-        let mut sharers: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        let mut order: Vec<(String, usize, Property)> = Vec::new();
-        for (tool, shape) in shapes.iter().enumerate() {
-            let names = aliases
-                .of_tool
-                .get(tool)
-                .map(Vec::as_slice)
-                .unwrap_or_default();
-            for property in top_properties(shape) {
-                let key = whole_text(property, names, is_full);
-                let tools = sharers.entry(key.clone()).or_default();
-                if tools.is_empty() {
-                    order.push((key, tool, property.clone()));
-                }
-                tools.push(tool);
-            }
-        }
-        let mut by_sharers: Vec<Group> = Vec::new();
-        for (key, tool, property) in order {
-            let tools = sharers.remove(&key).unwrap_or_default();
-            if tools.len() < SHARERS_MIN {
-                continue;
-            }
-            if let Some(group) = by_sharers.iter_mut().find(|it| it.sharers == tools) {
-                group.properties.push(property);
-            } else {
-                let names = aliases.of_tool.get(tool).cloned().unwrap_or_default();
-                by_sharers.push(Group {
-                    name: String::new(),
-                    properties: vec![property],
-                    names,
-                    sharers: tools,
-                });
-            }
-        }
-        by_sharers.retain(Group::pays);
-        for group in &mut by_sharers {
-            group.name = free_name("P", taken);
-        }
-        Self { found: by_sharers }
-    }
-
-    fn of(&self, tool: usize) -> Vec<&Group> {
-        self.found
-            .iter()
-            .filter(|it| it.sharers.contains(&tool))
-            .collect()
-    }
-}
-
-fn top_properties(shape: &ToolShape) -> &[Property] {
-    match &shape.input.kind {
-        Kind::Object(object) if !matches!(object.rest, Rest::Allowed(_)) => &object.properties,
-        _ => &[],
-    }
-}
-
-/// Everything that would be printed for a property, were it printed for the first time.
-fn whole_text(property: &Property, names: &[String], is_full: bool) -> String {
-    let alone = Object {
-        properties: vec![property.clone()],
-        rest: Rest::Forbidden,
-    };
-    TypeWriter::new(is_full).write(&Shape::of(Kind::Object(alone)), names, 0)
 }

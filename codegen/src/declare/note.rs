@@ -2,8 +2,9 @@
 
 use serde_json::{Number, Value};
 
+use super::said::{says_bounds, says_default};
 use crate::shape::{Bound, Facts, Kind, Range, Rest, Shape};
-use crate::text::{self, neutralise};
+use crate::text::{self, in_comment, neutralise};
 
 /// Bounds this far out only say that a number is one.
 const SAFE_INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
@@ -43,7 +44,7 @@ impl Note {
             .facts
             .text
             .as_deref()
-            .map(neutralise)
+            .map(|it| in_comment(&neutralise(it)))
             .filter(|it| !it.is_empty())
         {
             if !self.prose.is_empty() {
@@ -57,6 +58,9 @@ impl Note {
             Kind::Tuple(tuple) => {
                 for (at, item) in tuple.items.iter().enumerate() {
                     self.collect(item, &format!("{label}[{at}]: "));
+                }
+                if let Some(rest) = &tuple.rest {
+                    self.collect(rest, &format!("{label}rest: "));
                 }
             }
             Kind::Object(object) => {
@@ -88,13 +92,18 @@ impl Note {
 
 fn facts_of(facts: &Facts, kind: &Kind) -> Vec<String> {
     let mut out = Vec::new();
+    let prose = facts.text.as_deref().map(neutralise).unwrap_or_default();
     match &facts.default {
         // Where null is allowed, leaving the property out says the same; elsewhere it is a mistake.
         Some(Value::Null) => {}
+        Some(value) if says_default(&prose, value) => {}
         Some(value) => out.push(format!("={}", text::json(value))),
         None => {}
     }
-    out.extend(bounds(facts.minimum.as_ref(), facts.maximum.as_ref()));
+    let (minimum, maximum) = (facts.minimum.as_ref(), facts.maximum.as_ref());
+    if !says_bounds(&prose, minimum, maximum) {
+        out.extend(bounds(minimum, maximum));
+    }
     out.extend(
         facts
             .multiple_of

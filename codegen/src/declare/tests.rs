@@ -50,15 +50,15 @@ fn check_degraded(schema: Value, expected: &str, reason: &str) {
 
 #[test]
 fn optional_and_nullable_are_two_things() {
-    check(json!({"type": ["string", "null"]}), "string | null");
+    check(json!({"type": ["string", "null"]}), "string|null");
     check(
         json!({"anyOf": [{"type": "string"}, {"type": "null"}]}),
-        "string | null",
+        "string|null",
     );
-    check(json!({"type": "string", "nullable": true}), "string | null");
+    check(json!({"type": "string", "nullable": true}), "string|null");
     check(
         json!({"properties": {"a": {"type": "string"}, "b": {"type": ["string", "null"]}}}),
-        "{ a?: string; b?: string | null }",
+        "{ a?: string; b?: string|null }",
     );
 }
 
@@ -66,13 +66,13 @@ fn optional_and_nullable_are_two_things() {
 fn listed_values_are_literals_and_a_union_in_an_array_has_parentheses() {
     check(
         json!({"enum": ["a", "", 1, null, true]}),
-        "\"a\" | \"\" | 1 | null | true",
+        "\"a\"|\"\"|1|null|true",
     );
     check(json!({"const": 3}), "3");
     check(json!({"const": {"a": [1, "x"]}}), "{ \"a\": [1, \"x\"] }");
     check(
         json!({"type": "array", "items": {"enum": ["a", "b"]}}),
-        "(\"a\" | \"b\")[]",
+        "(\"a\"|\"b\")[]",
     );
     check(json!({"type": "string", "enum": ["a", 1]}), "\"a\"");
     check(json!({"type": "array"}), "any[]");
@@ -83,23 +83,23 @@ fn tuples_say_what_must_be_there_and_what_may_follow() {
     let pair = json!([{"type": "number"}, {"enum": ["a", "b"]}]);
     check(
         json!({"prefixItems": pair, "items": false, "minItems": 2}),
-        "[number, \"a\" | \"b\"]",
+        "[number, \"a\"|\"b\"]",
     );
     check(
         json!({"prefixItems": pair, "items": false}),
-        "[number?, (\"a\" | \"b\")?]",
+        "[number?, (\"a\"|\"b\")?]",
     );
     check(
         json!({"items": pair, "minItems": 1, "additionalItems": {"type": "null"}}),
-        "[number, (\"a\" | \"b\")?, ...null[]]",
+        "[number, (\"a\"|\"b\")?, ...null[]]",
     );
     check(
         json!({"items": pair, "minItems": 2, "maxItems": 2}),
-        "[number, \"a\" | \"b\"]",
+        "[number, \"a\"|\"b\"]",
     );
     check(
         json!({"prefixItems": pair, "minItems": 2}),
-        "[number, \"a\" | \"b\", ...any[]]",
+        "[number, \"a\"|\"b\", ...any[]]",
     );
 }
 
@@ -308,7 +308,7 @@ fn what_a_description_says_cannot_leave_its_comment() {
     let text = render(&[tool], Level::Full).text;
     assert_eq!(
         text,
-        "declare const s: {\n/** (t*\\/) ok *\\/ }; evil() // x next */\nt__(a?: {\n v?: string // ok */ }; evil() // x next\n}): Promise<any>\n}\n"
+        "declare const s: {\n// (t*\\/) ok *\\/ }; evil() // x next\nt__(a?: {\n v?: string // ok *\\/ }; evil() // x next\n}): Promise<any>\n}\n"
     );
 }
 
@@ -321,11 +321,11 @@ fn tags_and_wire_names_come_first() {
     };
     assert_eq!(
         of(json!({"readOnlyHint": true})),
-        "/** [read-only] (get-it) Gets it. */"
+        "// [read-only] (get-it) Gets it."
     );
     assert_eq!(
         of(json!({"destructiveHint": true, "deprecated": "use put"})),
-        "/** [deprecated: use put] [destructive] (get-it) Gets it. */"
+        "// [deprecated: use put] [destructive] (get-it) Gets it."
     );
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::note::Note;
+use super::printed::Printed;
 use crate::names::is_identifier;
 use crate::shape::{Kind, Object, Property, Rest, RestRule, Shape, Tuple};
 use crate::text::{self, literal};
@@ -16,7 +17,7 @@ const LINE_CHARS_MAX: usize = 100;
 pub(super) struct TypeWriter {
     pub with_notes: bool,
     pub uses_int: bool,
-    printed: HashSet<(String, String)>,
+    printed: Printed,
 }
 
 impl TypeWriter {
@@ -50,7 +51,11 @@ impl TypeWriter {
                     .iter()
                     .map(|it| self.write(it, names, indent))
                     .collect();
-                self.tuple(tuple, items, names)
+                let rest = tuple
+                    .rest
+                    .as_deref()
+                    .map(|it| self.write(it, names, indent));
+                tuple_of(tuple, items, rest)
             }
             Kind::Union(members) => {
                 let gap = " ".repeat(indent + 1);
@@ -85,9 +90,14 @@ impl TypeWriter {
             };
             out.push_str(&format!("{gap}{key}:{space}{}\n", noted(&text, &note)));
         }
-        for (signature, note) in self.index_signatures(object, names) {
+        for Signature { key, value, note } in self.index_signatures(object, names) {
             let note = if self.with_notes { note } else { String::new() };
-            out.push_str(&format!("{gap}{}\n", noted(&signature, &note)));
+            let text = match value {
+                Slot::Fixed(text) => text.to_owned(),
+                Slot::Of(shape) => self.write(shape, names, indent + 1),
+            };
+            let space = if text.starts_with('\n') { "" } else { " " };
+            out.push_str(&format!("{gap}[k: {key}]:{space}{}\n", noted(&text, &note)));
         }
         out.push_str(&" ".repeat(indent));
         out.push('}');
@@ -122,7 +132,8 @@ impl TypeWriter {
                     .iter()
                     .map(|it| self.inline(it, names))
                     .collect();
-                self.tuple(tuple, items, names)
+                let rest = tuple.rest.as_deref().map(|it| self.inline(it, names));
+                tuple_of(tuple, items, rest)
             }
             Kind::Object(object) => self.inline_object(object, names),
             Kind::Union(members) => self.inline_union(members, names),
@@ -146,7 +157,13 @@ impl TypeWriter {
                 texts.push(text);
             }
         }
-        texts.join(" | ")
+        // Half the tokens of a list of literals would be the spaces around its bars.
+        let bar = if members.iter().any(has_object) {
+            " | "
+        } else {
+            "|"
+        };
+        texts.join(bar)
     }
 
     fn inline_object(&mut self, object: &Object, names: &[String]) -> String {
@@ -155,72 +172,58 @@ impl TypeWriter {
             let text = self.inline(&property.shape, names);
             members.push(format!("{}: {text}", key_text(property)));
         }
-        members.extend(
-            self.index_signatures(object, names)
-                .into_iter()
-                .map(|(signature, _)| signature),
-        );
+        for Signature { key, value, .. } in self.index_signatures(object, names) {
+            let text = match value {
+                Slot::Fixed(text) => text.to_owned(),
+                Slot::Of(shape) => self.inline(shape, names),
+            };
+            members.push(format!("[k: {key}]: {text}"));
+        }
         format!("{{ {} }}", members.join("; "))
     }
 
-    fn tuple(&mut self, tuple: &Tuple, items: Vec<String>, names: &[String]) -> String {
-        let mut texts: Vec<String> = Vec::new();
-        for (at, (text, item)) in items.into_iter().zip(&tuple.items).enumerate() {
-            let optional = at >= tuple.required;
-            let compound = matches!(item.kind, Kind::Union(_) | Kind::Intersection(_));
-            texts.push(match (optional, compound) {
-                (true, true) => format!("({text})?"),
-                (true, false) => format!("{text}?"),
-                _ => text,
-            });
-        }
-        if let Some(rest) = &tuple.rest {
-            let text = self.inline(rest, names);
-            texts.push(format!("...{}", array_of(&text, &rest.kind)));
-        }
-        format!("[{}]", texts.join(", "))
-    }
-
     /// What may stand beside the named properties, each with the note that makes it exact.
-    fn index_signatures(&mut self, object: &Object, names: &[String]) -> Vec<(String, String)> {
+    fn index_signatures<'a>(&mut self, object: &'a Object, names: &[String]) -> Vec<Signature<'a>> {
         let rules = spoken_rules(object);
+        let signature = |key: &str, value, note| Signature {
+            key: key.to_owned(),
+            value,
+            note,
+        };
         if rules.is_empty() {
             let value = if object.rest == Rest::Unsaid {
                 "any"
             } else {
                 "never"
             };
-            let lone = object
-                .properties
-                .is_empty()
-                .then(|| format!("[k: string]: {value}"));
-            return lone.map(|it| (it, String::new())).into_iter().collect();
+            let lone = object.properties.is_empty();
+            let fixed = lone.then(|| signature("string", Slot::Fixed(value), String::new()));
+            return fixed.into_iter().collect();
         }
         let keys: Option<Vec<String>> = rules.iter().map(|rule| key_type(rule, object)).collect();
         let only_string = rules.len() == 1 && object.properties.is_empty();
-        let all_templates = keys
-            .as_ref()
-            .is_some_and(|keys| keys.iter().all(|key| key != "string"));
+        let all_templates = are_templates(&rules, object);
         if let Some(keys) = keys.filter(|_| only_string || all_templates) {
-            let rendered = keys
-                .iter()
-                .zip(rules)
-                .map(|(key, rule)| (key, self.inline(&rule.shape, names)));
-            return rendered
-                .map(|(key, text)| (format!("[k: {key}]: {text}"), String::new()))
+            let shown = keys.iter().zip(rules);
+            let mut signatures: Vec<Signature<'a>> = shown
+                .map(|(key, rule)| signature(key, Slot::Of(&rule.shape), String::new()))
                 .collect();
+            if others_are_free(object) {
+                signatures.push(signature("string", Slot::Fixed("any"), String::new()));
+            }
+            return signatures;
         }
         let [rule] = rules.as_slice() else {
             let notes: Vec<String> = rules
                 .iter()
                 .map(|rule| self.rule_note(rule, names))
                 .collect();
-            return vec![("[k: string]: any".to_owned(), notes.join("; "))];
+            return vec![signature("string", Slot::Fixed("any"), notes.join("; "))];
         };
-        let text = if object.properties.is_empty() {
-            self.inline(&rule.shape, names)
+        let value = if object.properties.is_empty() {
+            Slot::Of(&rule.shape)
         } else {
-            "any".to_owned()
+            Slot::Fixed("any")
         };
         let exact = rule.pattern.is_none() && rule.shape.kind == Kind::Any;
         let note = if exact {
@@ -228,7 +231,7 @@ impl TypeWriter {
         } else {
             self.rule_note(rule, names)
         };
-        vec![(format!("[k: string]: {text}"), note)]
+        vec![signature("string", value, note)]
     }
 
     fn rule_note(&mut self, rule: &RestRule, names: &[String]) -> String {
@@ -239,27 +242,36 @@ impl TypeWriter {
         }
     }
 
-    /// The note of a property, its prose only the first time that it is printed under this name.
+    /// The note of a type that has a name of its own.
+    pub(super) fn note_of_type(&mut self, alias: &str, shape: &Shape) -> String {
+        self.take_note(&Property {
+            name: alias.to_owned(),
+            required: true,
+            shape: shape.clone(),
+        })
+    }
+
+    /// What is left to say of a tool, after what the block has said already.
+    pub(super) fn take_prose(&mut self, prose: &str) -> String {
+        self.printed.say_of_tool(prose)
+    }
+
     fn take_note(&mut self, property: &Property) -> String {
         let note = self.note_of(property);
-        if !note.prose.is_empty() {
-            self.printed
-                .insert((property.name.clone(), note.prose.clone()));
+        if self.with_notes {
+            let whole = Note::of(&property.shape);
+            self.printed.remember(&property.name, &whole.prose);
         }
         note.text()
     }
 
+    /// What is not yet said of a property.
     fn note_of(&self, property: &Property) -> Note {
         if !self.with_notes {
             return Note::default();
         }
         let mut note = Note::of(&property.shape);
-        if self
-            .printed
-            .contains(&(property.name.clone(), note.prose.clone()))
-        {
-            note.prose.clear();
-        }
+        note.prose = self.printed.remaining(&property.name, &note.prose);
         note
     }
 
@@ -271,10 +283,15 @@ impl TypeWriter {
                     .properties
                     .iter()
                     .any(|it| !self.note_of(it).is_empty() || self.has_notes(&it.shape));
-                own || (self.with_notes && needs_rest_note(object))
+                let of_rest = || {
+                    spoken_rules(object)
+                        .iter()
+                        .any(|it| self.has_notes(&it.shape))
+                };
+                own || (self.with_notes && needs_rest_note(object)) || of_rest()
             }
             Kind::Array(item) => self.has_notes(item),
-            Kind::Tuple(tuple) => tuple.items.iter().any(|it| self.has_notes(it)),
+            Kind::Tuple(tuple) => items_of(tuple).any(|it| self.has_notes(it)),
             Kind::Union(members) | Kind::Intersection(members) => {
                 members.iter().any(|it| self.has_notes(it))
             }
@@ -283,14 +300,49 @@ impl TypeWriter {
     }
 }
 
-/// Whether the index signature says less than the rules do.
+/// `[k: KEY]: VALUE // NOTE`
+struct Signature<'a> {
+    key: String,
+    value: Slot<'a>,
+    note: String,
+}
+
+enum Slot<'a> {
+    Fixed(&'static str),
+    Of(&'a Shape),
+}
+
+/// Whether the index signatures say less than the rules do.
 pub(crate) fn needs_rest_note(object: &Object) -> bool {
     let rules = spoken_rules(object);
+    if are_templates(&rules, object) {
+        return false;
+    }
     rules.iter().any(|rule| {
         let is_beside =
             !object.properties.is_empty() && rule.pattern.is_none() && rule.shape.kind != Kind::Any;
         key_type(rule, object).is_none() || is_beside || rules.len() > 1
     })
+}
+
+/// Whether each rule is about keys that begin with a text of their own.
+fn are_templates(rules: &[&RestRule], object: &Object) -> bool {
+    let prefixes: Option<Vec<&str>> = rules
+        .iter()
+        .map(|rule| literal_prefix(rule.pattern.as_deref()?))
+        .collect();
+    let Some(prefixes) = prefixes else {
+        return false;
+    };
+    let overlap = |(at, one): (usize, &&str)| {
+        let mut others = prefixes
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != at);
+        others.any(|(_, other)| other.starts_with(one))
+    };
+    let are_apart = !prefixes.iter().enumerate().any(overlap);
+    are_apart && rules.iter().all(|rule| key_type(rule, object).is_some())
 }
 
 /// The rules about other keys, without the one that only forbids what is left.
@@ -304,8 +356,16 @@ fn spoken_rules(object: &Object) -> Vec<&RestRule> {
     }
 }
 
+/// Whether keys that fall under no pattern are not spoken of.
+fn others_are_free(object: &Object) -> bool {
+    match &object.rest {
+        Rest::Allowed(rules) => rules.iter().all(|it| it.pattern.is_some()),
+        Rest::Unsaid | Rest::Forbidden => false,
+    }
+}
+
 /// The note goes to the end of the first line.
-fn noted(text: &str, note: &str) -> String {
+pub(super) fn noted(text: &str, note: &str) -> String {
     if note.is_empty() {
         return text.to_owned();
     }
@@ -354,6 +414,27 @@ fn literal_prefix(pattern: &str) -> Option<&str> {
     (!prefix.is_empty() && prefix.chars().all(is_plain)).then_some(prefix)
 }
 
+fn items_of(tuple: &Tuple) -> impl Iterator<Item = &Shape> {
+    tuple.items.iter().chain(tuple.rest.as_deref())
+}
+
+fn tuple_of(tuple: &Tuple, items: Vec<String>, rest: Option<String>) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    for (at, (text, item)) in items.into_iter().zip(&tuple.items).enumerate() {
+        let optional = at >= tuple.required;
+        let compound = matches!(item.kind, Kind::Union(_) | Kind::Intersection(_));
+        texts.push(match (optional, compound) {
+            (true, true) => format!("({text})?"),
+            (true, false) => format!("{text}?"),
+            _ => text,
+        });
+    }
+    if let (Some(text), Some(shape)) = (rest, &tuple.rest) {
+        texts.push(format!("...{}", array_of(&text, &shape.kind)));
+    }
+    format!("[{}]", texts.join(", "))
+}
+
 fn array_of(text: &str, kind: &Kind) -> String {
     match kind {
         Kind::Union(_) | Kind::Intersection(_) => format!("({text})[]"),
@@ -397,7 +478,7 @@ fn has_object(shape: &Shape) -> bool {
     match &shape.kind {
         Kind::Object(_) => true,
         Kind::Array(item) => has_object(item),
-        Kind::Tuple(tuple) => tuple.items.iter().any(has_object),
+        Kind::Tuple(tuple) => items_of(tuple).any(has_object),
         Kind::Union(members) | Kind::Intersection(members) => members.iter().any(has_object),
         _ => false,
     }

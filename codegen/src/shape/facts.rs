@@ -93,8 +93,17 @@ impl Facts {
             },
             deprecated: self.deprecated || below.deprecated,
             rules,
-            text: self.text.or(below.text),
+            text: both_texts(self.text, below.text),
         }
+    }
+}
+
+/// Each says something of its own, unless one of them repeats the other.
+fn both_texts(own: Option<String>, below: Option<String>) -> Option<String> {
+    match (own, below) {
+        (Some(own), Some(below)) if own.contains(&below) => Some(own),
+        (Some(own), Some(below)) => Some(format!("{own} {below}")),
+        (own, below) => own.or(below),
     }
 }
 

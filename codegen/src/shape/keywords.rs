@@ -76,8 +76,10 @@ pub(super) fn constraint_text(keyword: &str, branches: &[Value]) -> String {
     let plain: Option<Vec<String>> = branches
         .iter()
         .map(|branch| {
-            let names = strings(branch.get("required"));
-            branch.get("not").is_none().then(|| names.join("+"))
+            let names = strings(branch.get("required")).join("+");
+            let said = branch.get("description").and_then(Value::as_str);
+            let said = said.map(|it| format!(" ({it})")).unwrap_or_default();
+            branch.get("not").is_none().then(|| names + &said)
         })
         .collect();
     let how_many = if keyword == "oneOf" {

@@ -134,14 +134,11 @@ impl<'a> Lowering<'a> {
         let Some(index) = self.names.get(&identity).copied() else {
             return shape;
         };
-        let facts = shape.facts.clone();
         if let Some(slot) = self.named.get_mut(index) {
             slot.shape = shape;
         }
-        Shape {
-            kind: Kind::Named(index),
-            facts,
-        }
+        // What is said of it is said where its name is declared.
+        Shape::of(Kind::Named(index))
     }
 
     fn reference(&mut self, reference: &str) -> Shape {
@@ -164,16 +161,8 @@ impl<'a> Lowering<'a> {
                 None => Shape::any(),
             };
         }
-        if let Some(index) = self.names.get(&identity).copied() {
-            let facts = self
-                .named
-                .get(index)
-                .map(|it| it.shape.facts.clone())
-                .unwrap_or_default();
-            return Shape {
-                kind: Kind::Named(index),
-                facts,
-            };
+        if let Some(index) = self.names.get(&identity) {
+            return Shape::of(Kind::Named(*index));
         }
         let shared = self
             .references
@@ -406,7 +395,17 @@ impl<'a> Lowering<'a> {
             .iter()
             .map(|it| self.lower(it, None, false))
             .collect();
-        both(shape, Shape::of(union_kind(members)))
+        let kind = union_kind(members.clone());
+        if kind != Kind::Any {
+            return both(shape, Shape::of(kind));
+        }
+        // No alternative is left to stand beside: what was said of each goes to the whole.
+        let said = members.into_iter().map(|it| Facts {
+            text: it.facts.text,
+            ..Facts::default()
+        });
+        let facts = said.fold(Facts::default(), Facts::over);
+        both(shape, Shape { kind, facts })
     }
 
     fn unsayable(&mut self, fields: &Map<String, Value>) -> Vec<String> {

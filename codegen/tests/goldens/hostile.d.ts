@@ -1,8 +1,8 @@
 declare const evil: {
-/** (close*\/comment) Ends here *\/ } evil() /* and goes on with gnihton hidden */
+// (close*\/comment) Ends here *\/ } evil() /* and goes on with gnihton hidden
 close__comment(a?: {
  "a\n//b"?: string // first second third
- __proto__?: "*/" | "line\nbreak" | "\u202e"
+ __proto__?: "*/"|"line\nbreak"|"\u202e"
  pattern?: string // /a b/
 }): Promise<any>
 elsewhere(a?: { x?: any }): Promise<any>

@@ -1,7 +1,7 @@
 type int = number
 type Filter = { all: Filter[] } | { field: string; is: any }
 declare const search: {
-/** Looks one thing up, by id or by name. Arguments: exactly one of id, name */
+// Looks one thing up, by id or by name. Arguments: exactly one of id, name
 lookup(a: {
  id?: string
  name?: string // not {"const": "root"}
@@ -9,10 +9,10 @@ lookup(a: {
  id: string
  score?: number // >0, <=1; Of the match.
 }>
-/** Runs a query. Arguments: dependentRequired {"range": ["sort"]}; A query and where to run it. */
+// Runs a query. Arguments: dependentRequired {"range": ["sort"]}; A query and where to run it.
 query(a: {
  filter: Filter // What to keep.
- sort?: "name" | "age" // "name": By name. "age": Oldest first.
+ sort?: "name"|"age" // "name": By name. "age": Oldest first.
  range?: [number, number]
  target?: // One of two places.
   | {
@@ -33,6 +33,6 @@ query(a: {
   op: string // What to do.
   n?: int // multiple of 5
  }[]
- mode?: "fast" | "exact" | null
+ mode?: "fast"|"exact"|null
 }): Promise<any>
 }
