@@ -10,7 +10,7 @@ use std::path::Path;
 use codegen::declare::{Level, declare};
 use codegen::description::Description;
 use codegen::stub::StubTable;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 fn main() -> Result<(), Box<dyn Error>> {
     for file in std::env::args().skip(1) {
@@ -51,13 +51,14 @@ fn measured(file: &Path) -> Result<Value, Box<dyn Error>> {
 
 /// The part of a tool that a host would otherwise put before its model.
 fn as_sent(description: &Description) -> String {
-    let mut tool = json!({"name": description.name});
+    let mut tool = Map::new();
+    tool.insert("name".to_owned(), json!(description.name));
     if let Some(text) = &description.text {
-        tool["description"] = json!(text);
+        tool.insert("description".to_owned(), json!(text));
     }
-    tool["inputSchema"] = description.input_schema.clone();
+    tool.insert("inputSchema".to_owned(), description.input_schema.clone());
     if let Some(schema) = &description.output_schema {
-        tool["outputSchema"] = schema.clone();
+        tool.insert("outputSchema".to_owned(), schema.clone());
     }
-    tool.to_string()
+    Value::Object(tool).to_string()
 }
