@@ -18,11 +18,12 @@ mod resolve;
 pub mod sandbox;
 #[cfg(test)]
 mod scratch;
+pub mod serve;
 pub mod upstream;
 
 pub use airlock_core as core;
 pub use approver::Approver;
 pub use broker::{
-    Broker, BuildError, Builder, Cancel, InProcessTool, NoChance, RunEvent, Running, Script,
+    Broker, BuildError, Builder, Cancel, InProcessTool, NoChance, RunEvent, Running, Script, Seat,
     ToolFailure,
 };

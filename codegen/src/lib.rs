@@ -11,4 +11,5 @@ pub mod shape;
 pub mod stub;
 pub mod text;
 pub mod unwrap;
+pub mod uses;
 pub mod validate;

@@ -30,10 +30,15 @@ fn the_readme_shows_commands_that_exist() {
         "the first command is the demo"
     );
     let home = Home::new();
-    let help = home.run(["run", "--help"]).expect_code(0).stdout;
-    let shown = readme
-        .lines()
-        .filter(|line| line.contains("airlock run") || line.contains("-- run "));
+    check_flags(&home, &readme, "run");
+    check_flags(&home, &readme, "serve");
+}
+
+fn check_flags(home: &Home, readme: &str, command: &str) {
+    let help = home.run([command, "--help"]).expect_code(0).stdout;
+    let shown = readme.lines().filter(|line| {
+        line.contains(&format!("airlock {command}")) || line.contains(&format!("-- {command} "))
+    });
     for flag in shown
         .flat_map(|line| line.split_whitespace())
         .filter(|word| word.starts_with("--") && word.len() > 2)
@@ -46,7 +51,7 @@ fn the_readme_shows_commands_that_exist() {
         let cargo = ["--release", "--quiet", "--bin", "--package", "--locked"];
         assert!(
             help.contains(flag) || cargo.contains(&flag),
-            "the README shows `{flag}`, `airlock run --help` does not"
+            "the README shows `{flag}`, `airlock {command} --help` does not"
         );
     }
 }

@@ -1,8 +1,8 @@
 //! The heart: one call in, one decision out, with its reasons. Pure.
 //!
-//! In order: the tool is known, the arguments fit the pinned input schema, no
-//! rule denies, a rule allows or a grant lifts "ask", else a human is asked. No
-//! grant lifts "ask for this call".
+//! In order: the tool is known and disclosed here, the arguments fit the pinned
+//! input schema, no rule denies, a rule allows or a grant lifts "ask", else a human
+//! is asked. No grant lifts "ask for this call".
 //! Whoever holds an [`AuthorizedCall`] got it here; there is no other way.
 
 mod authorized;
@@ -15,6 +15,7 @@ use crate::catalog::{Catalog, Tool};
 use crate::code::Code;
 use crate::grant::{Grants, Use};
 use crate::rules::{Consulted, Level, Rules};
+use crate::session::Disclosed;
 
 pub use authorized::{AuthorizedCall, CallParts};
 pub use question::{Answer, Pending, Question};
@@ -29,6 +30,8 @@ const FINDING_CHARS_MAX: usize = 1_000;
 pub struct Standing {
     pub catalog: Arc<Catalog>,
     pub rules: Arc<Rules>,
+    /// What the run's session has been shown.
+    pub disclosed: Disclosed,
 }
 
 #[derive(Debug)]
@@ -55,6 +58,9 @@ pub fn decide(call: Call, standing: &Standing, grants: &mut Grants) -> Decision 
         let reasons = vec!["the tool is not known in this run".into()];
         return deny(call, Code::NotDisclosed, reasons);
     };
+    if let Some((code, why)) = standing.disclosed.objection(tool) {
+        return deny(call, code, vec![why]);
+    }
     let findings = tool.input.findings(call.args.value());
     if !findings.is_empty() {
         let findings = findings

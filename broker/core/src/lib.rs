@@ -20,5 +20,7 @@ pub mod problem;
 pub mod report;
 pub mod rules;
 pub mod run;
+pub mod search;
+pub mod session;
 #[cfg(test)]
 mod testing;

@@ -76,6 +76,7 @@ pub(crate) fn standing(spec: &[&str]) -> Standing {
     Standing {
         catalog: Arc::new(catalog),
         rules: Arc::new(rules(spec)),
+        disclosed: crate::session::Disclosed::All,
     }
 }
 

@@ -11,6 +11,7 @@ use airlock_core::limits::Limits;
 use airlock_core::problem::Problem;
 use airlock_core::rules::{BadPattern, Level, Pattern, Rule, Rules};
 use airlock_core::run::{Fsync, GuestIdentity};
+use airlock_core::session::Disclosed;
 use serde_json::Value;
 
 use super::tools::{Offered, Tools, tool_left_out};
@@ -230,6 +231,7 @@ impl Builder {
             standing: Standing {
                 catalog: Arc::new(tools.catalog),
                 rules: Arc::new(rules),
+                disclosed: Disclosed::All,
             },
             descriptions: tools.descriptions,
             stubs: tools.stubs,

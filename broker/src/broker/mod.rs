@@ -7,6 +7,7 @@ mod chance;
 mod event;
 mod running;
 mod script;
+mod seat;
 mod tool;
 mod tools;
 
@@ -23,7 +24,7 @@ use airlock_core::limits::Limits;
 use airlock_core::outcome::Reply;
 use airlock_core::problem::Problem;
 use airlock_core::report::{Report, Status, Usage};
-use airlock_core::rules::Pattern;
+use airlock_core::rules::{Level as RuleLevel, Pattern};
 use airlock_core::run::{Fsync, GuestIdentity, RunSpec};
 use codegen::declare::{self, Level};
 use codegen::description::Description;
@@ -45,6 +46,7 @@ pub use chance::NoChance;
 pub use event::RunEvent;
 pub use running::Running;
 pub use script::Script;
+pub use seat::Seat;
 pub use tool::{InProcessTool, ToolFailure};
 
 /// Servers connected, descriptions pinned, the sandbox loaded. Cheap to clone.
@@ -93,13 +95,30 @@ impl Broker {
     /// Runs a script on a thread of its own.
     #[must_use]
     pub fn run(&self, script: Script) -> Running {
-        Running::start(self.clone(), script)
+        self.run_in(Seat::default(), script)
+    }
+
+    /// The same for a script of one of several sessions.
+    #[must_use]
+    pub fn run_in(&self, seat: Seat, script: Script) -> Running {
+        Running::start(self.clone(), seat, script)
     }
 
     /// Runs a script on this thread, which is busy while the script computes.
     /// `watch` is told what happens, as it happens.
     pub async fn run_here(
         &self,
+        script: Script,
+        cancel: &Cancel,
+        watch: impl FnMut(RunEvent),
+    ) -> Report {
+        self.run_here_in(Seat::default(), script, cancel, watch)
+            .await
+    }
+
+    async fn run_here_in(
+        &self,
+        seat: Seat,
         script: Script,
         cancel: &Cancel,
         mut watch: impl FnMut(RunEvent),
@@ -118,13 +137,18 @@ impl Broker {
             script: script.text,
             input: script.input,
             seed,
-            standing: broker.standing.clone(),
+            standing: Standing {
+                disclosed: seat.disclosed,
+                ..broker.standing.clone()
+            },
             flow: broker.flow_of(script.carried),
             limits: script.limits.unwrap_or(broker.limits),
             fsync: broker.fsync,
             guest: broker.guest.clone(),
         };
-        let hands = Hands::new(broker, record, cancel, &mut watch).with_limits(spec.limits);
+        let hands = Hands::new(broker, record, cancel, &mut watch)
+            .with_limits(spec.limits)
+            .with_approver(seat.approver.as_deref());
         drive::drive(spec, hands).await
     }
 
@@ -132,6 +156,30 @@ impl Broker {
     #[must_use]
     pub fn catalog(&self) -> &Catalog {
         &self.0.standing.catalog
+    }
+
+    /// The names under which scripts find them.
+    #[must_use]
+    pub fn stubs(&self) -> &StubTable {
+        &self.0.stubs
+    }
+
+    /// Whether some call of this tool might be made: no rule denies them all.
+    #[must_use]
+    pub fn may_ever_call(&self, tool: &ToolId) -> bool {
+        self.0.standing.rules.consult_tool(tool).level != RuleLevel::Deny
+    }
+
+    /// Whether a text may be repeated: no credential stands in it.
+    #[must_use]
+    pub fn is_quotable(&self, text: &str) -> bool {
+        self.0.secrets.strike(text).is_none()
+    }
+
+    /// What each run is held to unless its script says otherwise.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
     }
 
     /// The full descriptions of all tools, as their servers gave them.

@@ -4,7 +4,7 @@ use airlock_core::code::Code;
 use airlock_core::report::Report;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Broker, Cancel, RunEvent, Script, never_started};
+use super::{Broker, Cancel, RunEvent, Script, Seat, never_started};
 
 /// Watch it, wait for its report, or cancel it. Dropping it cancels it.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct Running {
 }
 
 impl Running {
-    pub(super) fn start(broker: Broker, script: Script) -> Self {
+    pub(super) fn start(broker: Broker, seat: Seat, script: Script) -> Self {
         let (watch, events) = mpsc::unbounded_channel();
         let (finished, report) = oneshot::channel();
         let cancel = Cancel::new();
@@ -32,7 +32,7 @@ impl Running {
             let _over = over;
             // Whoever does not watch any more does not stop the run.
             let tell = |event| drop(watch.send(event));
-            let report = runtime.block_on(broker.run_here(script, &cancelled, tell));
+            let report = runtime.block_on(broker.run_here_in(seat, script, &cancelled, tell));
             let _ = finished.send(report);
         };
         // A thread that cannot be started drops `finished`, and the report says so.

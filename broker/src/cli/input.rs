@@ -90,6 +90,17 @@ pub(super) fn input(argument: &str, limits: &Limits) -> Result<Value, Problem> {
     })
 }
 
+/// A secret from a file of its own, without the line end behind it.
+pub(super) fn secret(path: &Path) -> Result<String, Problem> {
+    let limit = Limit {
+        name: "secret",
+        code: "usage",
+        bytes_max: 64 * 1024,
+    };
+    let text = read_file(path, "the secret", limit)?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
 fn read_file(path: &Path, kind: &str, limit: Limit) -> Result<String, Problem> {
     let what = format!("{kind} {}", path.display());
     let file = std::fs::File::open(path).map_err(|error| {

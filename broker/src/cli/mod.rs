@@ -9,6 +9,7 @@ mod progress;
 mod run;
 mod runs;
 mod screen;
+mod serve;
 mod signals;
 mod types;
 
@@ -36,6 +37,8 @@ struct Cli {
 enum Command {
     /// Run a script
     Run(Box<run::RunOptions>),
+    /// Serve all tools to an agent host, as one MCP server on stdio
+    Serve(Box<serve::ServeOptions>),
     /// Print what a script may call, as TypeScript declarations
     Types(Box<types::TypesOptions>),
     /// Look at the journals of runs
@@ -58,6 +61,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, environment: Environm
     let json = cli.command.is_json();
     let outcome = match cli.command {
         Command::Run(options) => run::run(*options, &environment),
+        Command::Serve(options) => serve::run(*options, &environment),
         Command::Types(options) => types::run(*options, &environment),
         Command::Runs(command) => runs::run(command, &environment),
         Command::DemoServer => demo_server::run(),
@@ -79,7 +83,7 @@ impl Command {
             Self::Types(options) => options.json,
             Self::Runs(command) => command.is_json(),
             Self::Engines(options) => options.json,
-            Self::DemoServer => false,
+            Self::Serve(_) | Self::DemoServer => false,
         }
     }
 }

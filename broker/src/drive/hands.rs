@@ -19,6 +19,7 @@ use tokio::time::Sleep;
 use super::Record;
 use super::record::RecordError;
 use super::strike;
+use crate::approver::Approver;
 use crate::broker::{Cancel, Inner, RunEvent};
 use crate::sandbox::{Guest, GuestBounds};
 
@@ -28,6 +29,7 @@ pub(crate) struct Hands<'a> {
     pub(super) broker: &'a Inner,
     pub(super) cancel: &'a Cancel,
     limits: Limits,
+    approver: Option<&'a dyn Approver>,
     record: Record,
     watch: &'a mut dyn FnMut(RunEvent),
     guest: Option<Guest>,
@@ -52,6 +54,7 @@ impl<'a> Hands<'a> {
             broker,
             cancel,
             limits: broker.limits,
+            approver: None,
             record,
             watch,
             guest: None,
@@ -67,6 +70,11 @@ impl<'a> Hands<'a> {
     /// The limits of this run.
     pub(crate) fn with_limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Who is asked instead of the broker's approver.
+    pub(crate) fn with_approver(self, approver: Option<&'a dyn Approver>) -> Self {
+        Self { approver, ..self }
     }
 
     pub(super) fn now_ms(&self) -> u64 {
@@ -177,7 +185,10 @@ impl<'a> Hands<'a> {
 
     fn ask(&mut self, question: Question) {
         let id = question.call;
-        let answer = self.broker.ask(question);
+        let answer = match self.approver {
+            Some(approver) => approver.ask(question),
+            None => self.broker.ask(question),
+        };
         let (abort, registration) = AbortHandle::new_pair();
         self.aborts.insert(id, abort);
         self.asks.push(Abortable::new(

@@ -194,6 +194,7 @@ fn what_a_finding_repeats_of_the_arguments_is_bounded() {
     let standing = Standing {
         catalog: Arc::new(crate::testing::catalog_of(vec![long])),
         rules: Arc::new(crate::testing::rules(&["allow *"])),
+        disclosed: crate::session::Disclosed::All,
     };
     let decision = decide(call(1, "fs.read", "{}"), &standing, &mut Grants::default());
     let Decision::Deny(refusal) = decision else {

@@ -38,6 +38,7 @@ fn spec(rule_lines: &[&str], limits: Limits) -> RunSpec {
         standing: Standing {
             catalog: Arc::new(catalog_of(tools)),
             rules: Arc::new(rules(rule_lines)),
+            disclosed: crate::session::Disclosed::All,
         },
         limits,
         flow: None,

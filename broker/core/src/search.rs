@@ -1,0 +1,218 @@
+//! From a few words to the tools that fit them: BM25 over weighted fields, or a
+//! pattern over the same texts. Pure, and built once for a set of tools.
+
+mod pattern;
+mod stem;
+mod words;
+
+use std::collections::HashMap;
+
+pub use pattern::BadPattern;
+
+use pattern::Pattern;
+
+/// What is known of one tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Document {
+    pub name: String,
+    pub server: String,
+    /// Title and description.
+    pub text: String,
+    /// Names of its parameters.
+    pub parameters: String,
+}
+
+/// How much a field says about its tool, and how much its length speaks against it.
+struct Field {
+    weight: f64,
+    length_norm: f64,
+    of: fn(&Document) -> &str,
+}
+
+const FIELDS: [Field; 4] = [
+    Field {
+        weight: 3.0,
+        length_norm: 0.4,
+        of: |document| &document.name,
+    },
+    Field {
+        weight: 2.0,
+        length_norm: 0.3,
+        of: |document| &document.server,
+    },
+    Field {
+        weight: 1.0,
+        length_norm: 0.75,
+        of: |document| &document.text,
+    },
+    Field {
+        weight: 0.5,
+        length_norm: 0.6,
+        of: |document| &document.parameters,
+    },
+];
+/// How soon one more occurrence of a word adds little.
+const SATURATION: f64 = 2.0;
+/// Words of one query, and of one text, that count.
+const QUERY_WORDS_MAX: usize = 200;
+const TEXT_BYTES_MAX: usize = 20_000;
+
+/// Answers with places in the order in which the documents were given.
+#[derive(Debug, Clone, Default)]
+pub struct Index {
+    /// What each word adds to the documents that it occurs in.
+    words: HashMap<String, Vec<(usize, f64)>>,
+    documents: Vec<Document>,
+}
+
+impl Index {
+    #[must_use]
+    pub fn new(documents: impl Iterator<Item = Document>) -> Self {
+        let documents: Vec<_> = documents.collect();
+        let mut index = Self {
+            words: frequencies(&documents),
+            documents,
+        };
+        let count = index.documents.len() as f64;
+        for places in index.words.values_mut() {
+            let found = places.len() as f64;
+            let rarity = (1.0 + (count - found + 0.5) / (found + 0.5)).ln();
+            for (_, weight) in places.iter_mut() {
+                *weight = rarity * *weight * (SATURATION + 1.0) / (SATURATION + *weight);
+            }
+        }
+        index
+    }
+
+    /// The documents that any word of the query fits, best first.
+    #[must_use]
+    pub fn ranked(&self, query: &str) -> Vec<usize> {
+        let mut words: Vec<String> = words::of(query).take(QUERY_WORDS_MAX).collect();
+        words.sort();
+        words.dedup();
+        let mut scores = vec![0.0; self.documents.len()];
+        for word in &words {
+            for (place, weight) in self.words.get(word).into_iter().flatten() {
+                if let Some(score) = scores.get_mut(*place) {
+                    *score += weight;
+                }
+            }
+        }
+        let mut found: Vec<(usize, f64)> = scores
+            .into_iter()
+            .enumerate()
+            .filter(|(_, score)| *score > 0.0)
+            .collect();
+        found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        found.into_iter().map(|(place, _)| place).collect()
+    }
+
+    /// The documents whose name, server or text the pattern matches, in their order.
+    pub fn matching(&self, pattern: &str) -> Result<Vec<usize>, BadPattern> {
+        let pattern = Pattern::parse(pattern)?;
+        let fits = |document: &Document| {
+            let name = format!("{}.{}", document.server, document.name);
+            pattern.is_in(&name) || pattern.is_in(head(&document.text))
+        };
+        let places = self.documents.iter().enumerate();
+        Ok(places
+            .filter(|(_, document)| fits(document))
+            .map(|(place, _)| place)
+            .collect())
+    }
+}
+
+/// How often each word occurs in each document, by field, weighted.
+fn frequencies(documents: &[Document]) -> HashMap<String, Vec<(usize, f64)>> {
+    let mut words: HashMap<String, Vec<(usize, f64)>> = HashMap::new();
+    for field in &FIELDS {
+        let texts: Vec<Vec<String>> = documents
+            .iter()
+            .map(|document| words::of(head((field.of)(document))).collect())
+            .collect();
+        let total: usize = texts.iter().map(Vec::len).sum();
+        let average = (total as f64 / documents.len().max(1) as f64).max(1e-9);
+        for (place, text) in texts.into_iter().enumerate() {
+            let length = text.len() as f64 / average;
+            let weight = field.weight / (1.0 + field.length_norm * (length - 1.0));
+            for word in text {
+                let places = words.entry(word).or_default();
+                match places.iter_mut().rfind(|(at, _)| *at == place) {
+                    Some((_, sum)) => *sum += weight,
+                    None => places.push((place, weight)),
+                }
+            }
+        }
+    }
+    words
+}
+
+fn head(text: &str) -> &str {
+    let end = text.floor_char_boundary(TEXT_BYTES_MAX.min(text.len()));
+    text.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index() -> Index {
+        let document = |server: &str, name: &str, text: &str, parameters: &str| Document {
+            name: name.into(),
+            server: server.into(),
+            text: text.into(),
+            parameters: parameters.into(),
+        };
+        Index::new(
+            [
+                document("fs", "read_file", "Reads a file whole.", "path"),
+                document("fs", "writeFile", "Writes text to a file.", "path content"),
+                document(
+                    "git",
+                    "log",
+                    "Shows the commits of a repository.",
+                    "repo max_count",
+                ),
+                document(
+                    "mail",
+                    "send",
+                    "Sends an e-mail message.",
+                    "to subject body",
+                ),
+            ]
+            .into_iter(),
+        )
+    }
+
+    fn check(query: &str, expected: &[usize]) {
+        assert_eq!(index().ranked(query), expected, "{query}");
+    }
+
+    #[test]
+    fn words_find_tools_by_name_text_server_and_parameter() {
+        check("read files", &[0, 1]);
+        check("writing a FILE", &[1, 0]);
+        check("commit history of the repositories", &[2]);
+        check("subject", &[3]);
+        check("git", &[2]);
+        check("", &[]);
+        check("the of a", &[]);
+        check("nothing like it", &[]);
+    }
+
+    #[test]
+    fn a_pattern_finds_tools_in_their_order() {
+        let matching = |pattern: &str| index().matching(pattern);
+        assert_eq!(matching("^fs\\."), Ok(vec![0, 1]));
+        assert_eq!(matching("(?i)E-MAIL"), Ok(vec![3]));
+        assert_eq!(matching("log$"), Ok(vec![2]));
+        assert!(matching("(").is_err() && matching("a{1000}{1000}").is_err());
+    }
+
+    #[test]
+    fn an_index_of_nothing_finds_nothing() {
+        let index = Index::new(std::iter::empty());
+        assert_eq!(index.ranked("file"), Vec::<usize>::new());
+        assert_eq!(index.matching(".*"), Ok(Vec::new()));
+    }
+}

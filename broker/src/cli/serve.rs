@@ -1,0 +1,243 @@
+//! `airlock serve`: all tools behind one MCP server.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use airlock_core::problem::Problem;
+use clap::{Args, ValueEnum};
+use tokio::net::TcpListener;
+
+use super::options::{LimitOptions, RuleOptions, ServerOptions, StateOptions, usage};
+use super::run::build_problem;
+use super::screen::Screen;
+use super::signals::{cancel_on_signals, outlive_full_files};
+use super::{Outcome, exit, input, print, runtime};
+use crate::approver::Never;
+use crate::broker::{Broker, Cancel};
+use crate::config::{Config, Environment};
+use crate::serve::{self, BadToken, Disclosure, Gate, Mode, Serve, Settings};
+
+/// Servers get this long to end by themselves after the host is gone.
+const CLOSE_WALL: Duration = Duration::from_secs(3);
+
+#[derive(Debug, Args)]
+pub(super) struct ServeOptions {
+    #[command(flatten, next_help_heading = "Servers")]
+    servers: ServerOptions,
+    #[command(flatten, next_help_heading = "Rules")]
+    rules: RuleOptions,
+    /// Serve many hosts over streamable HTTP at this address, such as 127.0.0.1:8080
+    #[arg(long, value_name = "ADDRESS", help_heading = "Transport")]
+    http: Option<SocketAddr>,
+    /// The token that every host has to send; AIRLOCK_HTTP_TOKEN is another place for it
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Transport",
+        requires = "http"
+    )]
+    http_token_file: Option<PathBuf>,
+    /// What stands in the list of tools besides search, details and scripts
+    #[arg(long, value_enum, default_value_t = Listed::Code, help_heading = "Tools")]
+    tools: Listed,
+    /// When full descriptions are shown: auto decides by their share of the context
+    #[arg(long, value_enum, default_value_t = Shown::Auto, help_heading = "Tools")]
+    disclosure: Shown,
+    /// The context of the model, in tokens
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 200_000,
+        help_heading = "Tools"
+    )]
+    context_tokens: u64,
+    /// Share of the context that descriptions may take at once, in percent
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        default_value_t = 3,
+        help_heading = "Tools"
+    )]
+    disclosure_share: u64,
+    /// Print what a host may put into its system prompt, and do nothing else
+    #[arg(long, help_heading = "Tools")]
+    print_system_prompt: bool,
+    #[command(flatten, next_help_heading = "Limits")]
+    limits: LimitOptions,
+    #[command(flatten, next_help_heading = "Journal")]
+    state: StateOptions,
+    /// When the journal is synced to the disk: always, writes or never [default: writes]
+    #[arg(long, value_name = "WHEN", help_heading = "Journal")]
+    fsync: Option<String>,
+    /// Nothing on stderr but problems
+    #[arg(long, short, help_heading = "Output")]
+    quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Listed {
+    /// Nothing: tools are called in scripts
+    Code,
+    /// Every tool in a short form, to be called directly
+    Progressive,
+    /// call_tool alone, so that the list never changes
+    Stable,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Shown {
+    Auto,
+    Progressive,
+    Full,
+}
+
+pub(super) fn run(options: ServeOptions, environment: &Environment) -> Outcome {
+    let settings = settings(&options)?;
+    if options.print_system_prompt {
+        return print(&format!("{}\n", serve::system_prompt(settings.mode))).map(|()| exit::DONE);
+    }
+    let screen = Screen::of_process(environment, options.quiet);
+    let door = match options.http {
+        None => Door::Stdio,
+        Some(address) => {
+            let file = options.http_token_file.as_deref();
+            Door::Http(address, gate(address, file, environment)?)
+        }
+    };
+    let config = load(options, environment)?;
+    config
+        .warnings
+        .iter()
+        .for_each(|warning| screen.warning(warning));
+    let runtime = runtime()?;
+    let served = runtime.block_on(serve(&screen, config, settings, door));
+    // A read of stdin cannot be called back.
+    runtime.shutdown_background();
+    served
+}
+
+fn settings(options: &ServeOptions) -> Result<Settings, Problem> {
+    if options.disclosure_share > 100 {
+        let why = "a share is at most 100 percent";
+        return Err(usage(
+            "`--disclosure-share` cannot be used",
+            why,
+            "write a number from 0 to 100",
+        ));
+    }
+    Ok(Settings {
+        mode: match options.tools {
+            Listed::Code => Mode::Code,
+            Listed::Progressive => Mode::Progressive,
+            Listed::Stable => Mode::Stable,
+        },
+        disclosure: match options.disclosure {
+            Shown::Auto => Disclosure::Auto,
+            Shown::Progressive => Disclosure::Progressive,
+            Shown::Full => Disclosure::Full,
+        },
+        context_tokens: options.context_tokens,
+        disclosure_percent: options.disclosure_share,
+        ..Settings::default()
+    })
+}
+
+fn load(options: ServeOptions, environment: &Environment) -> Result<Config, Problem> {
+    let mut flags = options.servers.into_flags()?;
+    options.rules.add_to(&mut flags);
+    options.limits.add_to(&mut flags)?;
+    flags.state_dir = options.state.state_dir;
+    flags.fsync = options.fsync;
+    Config::load(flags, environment)
+}
+
+/// Where hosts come in.
+enum Door {
+    Stdio,
+    Http(SocketAddr, Gate),
+}
+
+fn gate(
+    address: SocketAddr,
+    file: Option<&Path>,
+    environment: &Environment,
+) -> Result<Gate, Problem> {
+    let token = match file {
+        Some(file) => Some(input::secret(file)?),
+        None => environment.text("AIRLOCK_HTTP_TOKEN").map(str::to_owned),
+    };
+    Gate::new(address, token.as_deref()).map_err(|bad| {
+        let next = match bad {
+            BadToken::Missing(_) => {
+                "set AIRLOCK_HTTP_TOKEN, give --http-token-file, or listen on 127.0.0.1"
+            }
+            BadToken::Length | BadToken::Characters => {
+                "use 16 random bytes or more, written in letters and digits"
+            }
+        };
+        usage("hosts cannot be let in", bad.to_string(), next)
+    })
+}
+
+async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) -> Outcome {
+    let cancel = Cancel::new();
+    cancel_on_signals(&cancel);
+    outlive_full_files();
+    let serve = Serve::new(settings).map_err(|error| {
+        Problem::new("internal", "nothing can be served", error.to_string(), "")
+    })?;
+    let (place, listening) = match door {
+        Door::Stdio => ("stdio".to_owned(), None),
+        Door::Http(address, gate) => {
+            let listener = TcpListener::bind(address).await.map_err(|error| {
+                let what = format!("{address} cannot be listened on");
+                crate::config::invalid(what, error.to_string(), "choose another port")
+            })?;
+            let address = listener.local_addr().unwrap_or(address);
+            (serve::url(address), Some((listener, gate)))
+        }
+    };
+    let building = async {
+        // One server that is away takes no other with it; the person at the host is asked.
+        let broker = Broker::builder().approver(Never).config(config).build();
+        let broker = broker.await.map_err(build_problem)?;
+        let told = |problem: &&Problem| problem.code != "tool-renamed";
+        let problems = broker.problems().iter().filter(told);
+        problems.for_each(|problem| screen.warning(problem));
+        let servers = broker.catalog().servers().len();
+        let tools = broker.catalog().tools().count();
+        screen.remark(&format!(
+            "serving {tools} tools of {servers} servers on {place}\n"
+        ));
+        serve.ready(broker.clone());
+        Ok::<_, Problem>(broker)
+    };
+    let mut broker = None;
+    let hosting = async {
+        match listening {
+            None => serve.stdio().await,
+            Some((listener, gate)) => serve.http(listener, gate).await,
+        }
+    };
+    tokio::pin!(building, hosting);
+    let ended = loop {
+        tokio::select! {
+            built = &mut building, if broker.is_none() => broker = Some(built?),
+            ended = &mut hosting => break ended,
+            _ = cancel.cancelled() => break Ok(()),
+        }
+    };
+    if let Some(broker) = broker {
+        let _ = tokio::time::timeout(CLOSE_WALL, broker.close()).await;
+    }
+    ended.map(|()| exit::DONE).map_err(|error| {
+        let next = "see to what the host reads and writes";
+        Problem::new(
+            "internal",
+            "the connection to the host broke",
+            error.to_string(),
+            next,
+        )
+    })
+}

@@ -1,0 +1,202 @@
+//! Questions of a run in the words of the protocol: what the person at the host
+//! is shown, and what their answer means. The host carries both and decides neither.
+
+use std::num::NonZeroU32;
+
+use airlock_core::decide::{Answer, Question};
+use serde_json::{Map, Value, json};
+
+use super::request::Request;
+use super::suspended::Put;
+use crate::render::escape;
+
+/// Arguments that are shown; longer ones are cut, and the cut is named.
+const ARGUMENT_CHARS_MAX: usize = 4_000;
+const ALLOW: &str = "allow";
+const ALLOW_TOOL: &str = "allow-tool";
+const REFUSE: &str = "refuse";
+/// What "further calls of this tool" means when no number is given.
+const USES_DEFAULT: u32 = 20;
+const USES_MAX: u64 = 1_000;
+
+/// Asks the host by a request of ours, in the older era.
+pub(super) async fn elicit(request: &Request, put: Put) {
+    let Put { question, answer } = put;
+    let mut answer = answer;
+    let params = params(&question);
+    let asked = request
+        .peer
+        .ask(&request.session.open, "elicitation/create", &params);
+    tokio::select! {
+        result = asked => {
+            let read = result.as_ref().map_or(Answer::Unanswered, read);
+            let _ = answer.send(read);
+        }
+        // The run does not wait for it any more.
+        () = answer.closed() => {}
+    }
+}
+
+/// One of the requests in a result that says that input is required.
+pub(super) fn input_request(question: &Question) -> Value {
+    json!({"method": "elicitation/create", "params": params(question)})
+}
+
+fn params(question: &Question) -> Value {
+    let decision = json!({
+        "type": "string",
+        "title": "Decision",
+        "enum": [ALLOW, ALLOW_TOOL, REFUSE],
+        "enumNames": [
+            "Allow this call",
+            "Allow further calls of this tool in this run too",
+            "Refuse",
+        ],
+    });
+    let uses = json!({
+        "type": "integer",
+        "title": "How many calls of this tool, this one included",
+        "minimum": 1,
+        "maximum": USES_MAX,
+        "default": USES_DEFAULT,
+    });
+    json!({
+        "mode": "form",
+        "message": message(question),
+        "requestedSchema": {
+            "type": "object",
+            "properties": {"decision": decision, "uses": uses},
+            "required": ["decision"],
+        },
+    })
+}
+
+/// Everything that matters for the answer, with nothing hidden in it.
+pub(super) fn message(question: &Question) -> String {
+    let tool = question.tool.to_string();
+    let mut text = format!(
+        "Allow call {} of `{}`",
+        question.call.0,
+        escape::line(&tool)
+    );
+    if question.site.line > 0 {
+        text.push_str(&format!(", line {} of the script", question.site.line));
+    }
+    text.push('?');
+    for reason in &question.reasons {
+        text.push_str(&format!("\nwhy: {}", escape::line(reason)));
+    }
+    if let Some(claims) = claims(question) {
+        text.push_str(&format!("\nnote: {claims}"));
+    }
+    if question.allowed_so_far > 0 {
+        let so_far = question.allowed_so_far;
+        text.push_str(&format!(
+            "\nso far: {so_far} calls of this tool were allowed in this run"
+        ));
+    }
+    let pretty = serde_json::to_string_pretty(question.args.value()).unwrap_or_default();
+    let shown = escape::block(&pretty);
+    let chars = shown.chars().count();
+    let cut: String = shown.chars().take(ARGUMENT_CHARS_MAX).collect();
+    text.push_str(&format!("\nwith: {cut}"));
+    if chars > ARGUMENT_CHARS_MAX {
+        let more = chars - ARGUMENT_CHARS_MAX;
+        text.push_str(&format!(
+            "\n… AND {more} MORE CHARACTERS THAT ARE NOT SHOWN"
+        ));
+    }
+    text
+}
+
+fn claims(question: &Question) -> Option<&'static str> {
+    let effects = question.effects;
+    match (
+        effects.read_only,
+        effects.claims_destructive,
+        effects.claims_read_only,
+    ) {
+        (Some(true), ..) => Some("the configuration says that it only reads"),
+        (_, Some(true), _) => Some("the server says that it is destructive"),
+        (.., Some(true)) => Some("the server claims that it only reads"),
+        _ => None,
+    }
+}
+
+/// What a person said. Whatever is not clearly a yes is none.
+pub(super) fn read(result: &Value) -> Answer {
+    let nothing = Map::new();
+    let content = result.get("content").and_then(Value::as_object);
+    let content = content.unwrap_or(&nothing);
+    let decision = content.get("decision").and_then(Value::as_str);
+    match (result.get("action").and_then(Value::as_str), decision) {
+        (Some("accept"), Some(ALLOW)) => Answer::AllowOnce,
+        (Some("accept"), Some(ALLOW_TOOL)) => uses(content.get("uses")),
+        (Some("accept"), Some(REFUSE)) | (Some("decline"), _) => Answer::Refuse,
+        _ => Answer::Unanswered,
+    }
+}
+
+fn uses(said: Option<&Value>) -> Answer {
+    let uses = match said {
+        None | Some(Value::Null) => Some(USES_DEFAULT),
+        Some(said) => said
+            .as_u64()
+            .filter(|uses| *uses <= USES_MAX)
+            .and_then(|uses| u32::try_from(uses).ok()),
+    };
+    uses.and_then(NonZeroU32::new)
+        .map_or(Answer::Unanswered, |uses_max| Answer::AllowTool {
+            uses_max,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_clear_yes_is_a_yes() {
+        let tool = |uses| Answer::AllowTool {
+            uses_max: NonZeroU32::new(uses).unwrap(),
+        };
+        let accept = |content: Value| json!({"action": "accept", "content": content});
+        for (result, expected) in [
+            (accept(json!({"decision": "allow"})), Answer::AllowOnce),
+            (accept(json!({"decision": "allow-tool"})), tool(20)),
+            (
+                accept(json!({"decision": "allow-tool", "uses": 3})),
+                tool(3),
+            ),
+            (accept(json!({"decision": "refuse"})), Answer::Refuse),
+            (json!({"action": "decline"}), Answer::Refuse),
+            (json!({"action": "cancel"}), Answer::Unanswered),
+            (accept(json!({})), Answer::Unanswered),
+            (accept(json!({"decision": "Allow"})), Answer::Unanswered),
+            (accept(json!({"decision": true})), Answer::Unanswered),
+            (
+                json!({"action": "decline", "content": {"decision": "allow"}}),
+                Answer::Refuse,
+            ),
+            (
+                accept(json!({"decision": "allow-tool", "uses": 0})),
+                Answer::Unanswered,
+            ),
+            (
+                accept(json!({"decision": "allow-tool", "uses": 1e9})),
+                Answer::Unanswered,
+            ),
+            (
+                accept(json!({"decision": "allow-tool", "uses": "all"})),
+                Answer::Unanswered,
+            ),
+            (
+                json!({"content": {"decision": "allow"}}),
+                Answer::Unanswered,
+            ),
+            (json!([]), Answer::Unanswered),
+        ] {
+            assert_eq!(read(&result), expected, "{result}");
+        }
+    }
+}

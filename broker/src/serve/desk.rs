@@ -1,0 +1,181 @@
+//! Each request by its method, in both eras.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use tokio::sync::watch;
+
+use super::request::Request;
+use super::rpc::{self, Lasting, Refusal};
+use super::seal::{NoKey, Seal};
+use super::settings::{Mode, Settings};
+use super::shelf::Shelf;
+use super::{meta, prompt, resources};
+use crate::clock::Clock;
+use crate::upstream::Era;
+use crate::upstream::era::MODERN_VERSION;
+
+/// What all connections share. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) struct Desk(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    shelf: watch::Receiver<Option<Arc<Shelf>>>,
+    settings: Settings,
+    clock: Clock,
+    seal: Seal,
+}
+
+/// The methods that are answered before the servers are there.
+const AT_ONCE: [&str; 6] = [
+    "initialize",
+    "server/discover",
+    "ping",
+    "resources/list",
+    "resources/templates/list",
+    "logging/setLevel",
+];
+
+impl Desk {
+    pub(super) fn new(
+        shelf: watch::Receiver<Option<Arc<Shelf>>>,
+        settings: Settings,
+    ) -> Result<Self, NoKey> {
+        Ok(Self(Arc::new(Inner {
+            shelf,
+            settings,
+            clock: Clock::start(),
+            seal: Seal::new()?,
+        })))
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    pub(super) fn now_ms(&self) -> u64 {
+        self.0.clock.now_ms()
+    }
+
+    pub(super) fn seal(&self) -> &Seal {
+        &self.0.seal
+    }
+
+    /// The whole result, as it is sent.
+    pub(super) async fn answer(&self, method: &str, request: &Request) -> Result<Value, Refusal> {
+        request.session.touch(self.now_ms());
+        let era = request.era;
+        if AT_ONCE.contains(&method) {
+            let (result, lasting) = self.at_once(method, request)?;
+            return Ok(rpc::enveloped(result, era, lasting));
+        }
+        let shelf = self.shelf().await?;
+        let (result, lasting) = match method {
+            "tools/list" => (self.tools(&shelf, request)?, Lasting::Private),
+            "tools/call" => (self.call(&shelf, request).await?, Lasting::No),
+            "resources/read" => (resources::read(self, &shelf, request)?, Lasting::Once),
+            _ => return Err(Refusal::no_method(method)),
+        };
+        Ok(rpc::enveloped(result, era, lasting))
+    }
+
+    fn at_once(&self, method: &str, request: &Request) -> Result<(Value, Lasting), Refusal> {
+        let answer = match (method, request.era) {
+            ("initialize", Era::Legacy) => (self.initialized(request), Lasting::No),
+            ("ping", Era::Legacy) => (json!({}), Lasting::No),
+            ("server/discover", Era::Modern) => (self.discovered(), Lasting::Private),
+            ("server/discover", Era::Legacy) => {
+                let message = format!("`_meta` lacks `{}`", rpc::VERSION_KEY);
+                return Err(Refusal::invalid(message));
+            }
+            ("resources/list", _) => {
+                one_page(request)?;
+                (resources::list(), Lasting::Private)
+            }
+            ("resources/templates/list", _) => {
+                one_page(request)?;
+                (resources::templates(), Lasting::Private)
+            }
+            _ => return Err(Refusal::no_method(method)),
+        };
+        Ok(answer)
+    }
+
+    async fn shelf(&self) -> Result<Arc<Shelf>, Refusal> {
+        let mut shelf = self.0.shelf.clone();
+        let there = shelf.wait_for(Option::is_some).await;
+        let there = there.ok().and_then(|it| it.clone());
+        there.ok_or_else(|| Refusal::new(rpc::INTERNAL, "the broker could not be set up"))
+    }
+
+    fn initialized(&self, request: &Request) -> Value {
+        let capabilities = request.params.get("capabilities").cloned();
+        request
+            .session
+            .set_capabilities(capabilities.unwrap_or_else(|| json!({})));
+        json!({
+            "protocolVersion": rpc::agreed_version(&request.params),
+            "capabilities": capabilities_of_ours(),
+            "serverInfo": rpc::server_info(),
+            "instructions": prompt::text(self.settings().mode),
+        })
+    }
+
+    fn discovered(&self) -> Value {
+        json!({
+            "supportedVersions": [MODERN_VERSION],
+            "capabilities": capabilities_of_ours(),
+            "instructions": prompt::text(self.settings().mode),
+        })
+    }
+
+    fn tools(&self, shelf: &Shelf, request: &Request) -> Result<Value, Refusal> {
+        one_page(request)?;
+        let takes_handle = request.handle.is_some();
+        Ok(json!({"tools": meta::list(shelf, self.settings().mode, takes_handle)}))
+    }
+
+    async fn call(&self, shelf: &Shelf, request: &Request) -> Result<Value, Refusal> {
+        let name = request.params.get("name").and_then(Value::as_str);
+        let name = name.ok_or_else(|| Refusal::invalid("`name` is missing, or is no string"))?;
+        let nothing = Map::new();
+        let args = match request.params.get("arguments") {
+            None | Some(Value::Null) => &nothing,
+            Some(Value::Object(args)) => args,
+            Some(_) => return Err(Refusal::invalid("`arguments` is not an object")),
+        };
+        if let Some(answered) = meta::call(self, shelf, request, name, args).await {
+            return answered.map(meta::Answered::into_result);
+        }
+        let Some(tool) = shelf.find(name) else {
+            let message = format!("there is no tool `{}`", rpc::shown(name));
+            return Err(Refusal::invalid(message));
+        };
+        let answered = match self.settings().mode {
+            Mode::Progressive => {
+                meta::call_directly(self, shelf, request, (tool, name), args).await
+            }
+            Mode::Stable => meta::Answered::wrong(format!(
+                "`{name}` is called through call_tool, or in a script as {}",
+                tool.in_scripts()
+            )),
+            Mode::Code => meta::Answered::wrong(format!(
+                "`{name}` is called in scripts: run_script with `return await {}({{…}})`",
+                tool.in_scripts()
+            )),
+        };
+        Ok(answered.into_result())
+    }
+}
+
+fn capabilities_of_ours() -> Value {
+    json!({"tools": {}, "resources": {}})
+}
+
+fn one_page(request: &Request) -> Result<(), Refusal> {
+    match request.params.get("cursor") {
+        None | Some(Value::Null) => Ok(()),
+        Some(_) => Err(Refusal::invalid("there is only one page")),
+    }
+}

@@ -1,0 +1,105 @@
+//! Which tools a session may call, and the documented errors for those it may not.
+
+use airlock_core::session::{DESCRIPTIONS_URI, Disclosed};
+use codegen::uses::{self, Uses};
+use serde_json::{Value, json};
+
+use super::rpc::shown;
+use super::session::HostSession;
+use super::shelf::Shelf;
+
+/// What a run of this session may call.
+pub(super) fn of(shelf: &Shelf, session: &HostSession) -> Disclosed {
+    match shelf.at_once {
+        Some(_) => Disclosed::All,
+        None => session.disclosed(),
+    }
+}
+
+/// Tools that a script uses, or says that it will, and that were not disclosed; an error
+/// for names that no tool has.
+pub(super) fn missing(
+    shelf: &Shelf,
+    session: &HostSession,
+    script: &str,
+    declared: &[String],
+) -> Result<Vec<String>, Value> {
+    let unknown: Vec<_> = declared
+        .iter()
+        .filter(|name| shelf.find(name).is_none())
+        .map(|name| shown(name))
+        .collect();
+    if !unknown.is_empty() {
+        let message = format!(
+            "There is no tool '{}'; search_tools finds those that there are.",
+            unknown.join("', '")
+        );
+        return Err(json!({"error": {"code": "TOOL_NOT_FOUND", "message": message}}));
+    }
+    let disclosed = of(shelf, session);
+    if matches!(disclosed, Disclosed::All) {
+        return Ok(Vec::new());
+    }
+    let uses = uses::of(script);
+    let is_used = |tool: &super::shelf::Shown| {
+        let Uses { members, names } = &uses;
+        let member = (tool.global.clone(), tool.tool.member.clone());
+        members.contains(&member)
+            || (!tool.tool.flat.is_empty() && names.contains(&tool.tool.flat))
+            || declared.iter().any(|name| {
+                shelf
+                    .find(name)
+                    .is_some_and(|found| found.name == tool.name)
+            })
+    };
+    let missing = shelf
+        .tools
+        .iter()
+        .filter(|tool| !disclosed.allows(&tool.tool) && is_used(tool));
+    Ok(missing.map(|tool| tool.name.clone()).collect())
+}
+
+/// The documented error; for several tools at once it names them all.
+pub(super) fn required(names: &[String]) -> Value {
+    let uri = format!("{DESCRIPTIONS_URI}?tools={}", names.join(","));
+    let message = match names {
+        [name] => format!("Tool '{name}' requires fetching its description before use."),
+        _ => format!(
+            "Tools '{}' require fetching their descriptions before use.",
+            names.join("', '")
+        ),
+    };
+    let mut error = json!({
+        "code": "TOOL_DESCRIPTION_REQUIRED",
+        "message": message,
+        "resource_uri": uri,
+    });
+    if names.len() > 1 {
+        error["tools"] = names.into();
+    }
+    json!({ "error": error })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_has_the_documented_shape_and_names_all_tools_at_once() {
+        let one = required(&["fs.read".into()]);
+        assert_eq!(
+            one,
+            json!({"error": {
+                "code": "TOOL_DESCRIPTION_REQUIRED",
+                "message": "Tool 'fs.read' requires fetching its description before use.",
+                "resource_uri": "resource:///tool_descriptions?tools=fs.read",
+            }})
+        );
+        let two = required(&["fs.read".into(), "git.log".into()]);
+        assert_eq!(
+            two["error"]["resource_uri"],
+            "resource:///tool_descriptions?tools=fs.read,git.log"
+        );
+        assert_eq!(two["error"]["tools"], json!(["fs.read", "git.log"]));
+    }
+}

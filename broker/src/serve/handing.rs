@@ -1,0 +1,115 @@
+//! Runs that wait for an answer: handed to the host with a sealed state that
+//! can be used once, or left with whoever is asked elsewhere.
+
+use codegen::canonical;
+use serde_json::{Map, Value, json};
+
+use super::desk::Desk;
+use super::meta::{Answered, follow};
+use super::request::Request;
+use super::seal::Sealed;
+use super::suspended::Suspended;
+use super::{asking, rpc};
+use crate::upstream::Era;
+
+const ROOM: &str = "too many runs of this session wait for answers; the run was ended";
+
+/// The result that says which answers are wanted; the run keeps its place meanwhile.
+pub(super) fn hand_over(desk: &Desk, request: &Request, run: Suspended) -> Answered {
+    let requests: Map<String, Value> = run
+        .put
+        .iter()
+        .map(|(key, put)| (key.clone(), asking::input_request(&put.question)))
+        .collect();
+    let Ok(token) = super::seal::token() else {
+        run.cancel_handle().cancel("there is no chance to be had");
+        return Answered::wrong("the operating system gives no random numbers; the run was ended");
+    };
+    let bound = bound(request);
+    let sealed = desk.seal().seal(&token, &bound);
+    // The session's id lets the newer era find it again; it opens nothing.
+    let state = format!("{}~{sealed}", request.session.id);
+    if let Err(run) = request.session.suspend(token, run) {
+        run.cancel_handle().cancel(ROOM);
+        return Answered::wrong(ROOM);
+    }
+    Answered::InputRequired(json!({
+        "resultType": "input_required",
+        "inputRequests": requests,
+        "requestState": state,
+    }))
+}
+
+/// The same request again, with answers.
+pub(super) async fn go_on(desk: &Desk, request: &Request, state: &Value) -> Answered {
+    let opened = state
+        .as_str()
+        .and_then(|state| state.split_once('~'))
+        .and_then(|(_, sealed)| desk.seal().open(sealed, &bound(request)));
+    let Some(Sealed { token }) = opened else {
+        return Answered::wrong(
+            "`requestState` is not one that was given for this request in this session",
+        );
+    };
+    let Some(mut run) = request.session.take_suspended(&token) else {
+        return Answered::wrong(
+            "`requestState` was used already, or its run is over; run the script again",
+        );
+    };
+    let Some(responses) = request.params.get("inputResponses") else {
+        return hand_over(desk, request, run);
+    };
+    for (key, put) in std::mem::take(&mut run.put) {
+        let answer = responses
+            .get(&key)
+            .map_or(airlock_core::decide::Answer::Unanswered, asking::read);
+        // Nobody waits any more when the question has expired meanwhile.
+        let _ = put.answer.send(answer);
+    }
+    follow(desk, request, run).await
+}
+
+/// Whoever is asked elsewhere takes long; the host is not kept waiting.
+pub(super) fn wait_elsewhere(request: &Request, run: Suspended) -> Answered {
+    let id = run.run().to_owned();
+    if let Err(run) = request.session.suspend(id.clone(), run) {
+        run.cancel_handle().cancel(ROOM);
+        return Answered::wrong(ROOM);
+    }
+    Answered::Done {
+        text: format!(
+            "paused: a call of the run waits until somebody approves it. Call resume_run with \
+             {{\"run\": \"{id}\"}} to go on waiting; nothing is lost meanwhile."
+        ),
+        structured: Some(json!({"run": id, "status": "paused"})),
+        is_error: false,
+    }
+}
+
+/// Goes on with a run that waited.
+pub(super) async fn resume(desk: &Desk, request: &Request, run: Suspended) -> Answered {
+    match (run.put.is_empty(), request.era) {
+        (true, _) => follow(desk, request, run).await,
+        (false, Era::Modern) => hand_over(desk, request, run),
+        (false, Era::Legacy) => {
+            let id = run.run().to_owned();
+            match request.session.suspend(id, run) {
+                Ok(()) => Answered::wrong("the run waits for an answer in the newer protocol era"),
+                Err(run) => {
+                    run.cancel_handle().cancel(ROOM);
+                    Answered::wrong(ROOM)
+                }
+            }
+        }
+    }
+}
+
+/// What a state is good for: this request, in this session.
+fn bound(request: &Request) -> String {
+    let asked = json!({
+        "name": request.params.get("name"),
+        "arguments": request.params.get("arguments"),
+    });
+    let digest = canonical::digest(&asked);
+    format!("{}/{digest}", rpc::shown(&request.session.id))
+}

@@ -1,0 +1,98 @@
+//! Many hosts over streamable HTTP, in both eras. What may come in at all is
+//! looked at in `gate`; which session it belongs to, in `sessions`.
+
+mod gate;
+mod post;
+mod sessions;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use tokio::net::TcpListener;
+
+use super::desk::Desk;
+use super::rpc::MESSAGE_BYTES_MAX;
+use sessions::Sessions;
+
+pub use gate::{BadToken, Gate};
+
+const PATH: &str = "/mcp";
+const CLEAN_UP_EVERY: Duration = Duration::from_secs(60);
+
+/// What all connections share.
+#[derive(Debug)]
+struct Hall {
+    desk: Desk,
+    gate: Gate,
+    sessions: Sessions,
+}
+
+/// Serves until it is dropped.
+pub(super) async fn serve(desk: Desk, listener: TcpListener, gate: Gate) -> io::Result<()> {
+    let sessions = Sessions::new(desk.settings());
+    let hall = Arc::new(Hall {
+        desk,
+        gate,
+        sessions,
+    });
+    let routes = Router::new()
+        .route(PATH, post(posted).get(no_stream).delete(ended))
+        .layer(DefaultBodyLimit::max(MESSAGE_BYTES_MAX as usize))
+        .with_state(Arc::clone(&hall));
+    let cleaning = async {
+        let mut every = tokio::time::interval(CLEAN_UP_EVERY);
+        loop {
+            every.tick().await;
+            hall.sessions.clean_up(hall.desk.now_ms());
+        }
+    };
+    tokio::select! {
+        served = axum::serve(listener, routes) => served,
+        () = cleaning => Ok(()),
+    }
+}
+
+/// Where hosts connect to.
+#[must_use]
+pub fn url(address: SocketAddr) -> String {
+    format!("http://{address}{PATH}")
+}
+
+async fn posted(State(hall): State<Arc<Hall>>, headers: HeaderMap, body: Bytes) -> Response {
+    match hall.gate.check(&headers) {
+        Ok(()) => post::answer(hall, &headers, &body).await,
+        Err(refused) => refused.into_response(),
+    }
+}
+
+/// Nothing is told outside of requests.
+async fn no_stream(State(hall): State<Arc<Hall>>, headers: HeaderMap) -> Response {
+    match hall.gate.check(&headers) {
+        Ok(()) => {
+            let allowed = [("allow", "POST, DELETE")];
+            (StatusCode::METHOD_NOT_ALLOWED, allowed).into_response()
+        }
+        Err(refused) => refused.into_response(),
+    }
+}
+
+/// A host of the older era ends its session.
+async fn ended(State(hall): State<Arc<Hall>>, headers: HeaderMap) -> Response {
+    if let Err(refused) = hall.gate.check(&headers) {
+        return refused.into_response();
+    }
+    let id = headers.get(post::SESSION_HEADER);
+    match id.and_then(|id| id.to_str().ok()) {
+        None => StatusCode::BAD_REQUEST.into_response(),
+        Some(id) if hall.sessions.end(id) => StatusCode::NO_CONTENT.into_response(),
+        Some(_) => StatusCode::NOT_FOUND.into_response(),
+    }
+}

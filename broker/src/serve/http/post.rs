@@ -1,0 +1,439 @@
+//! One POST: one message of a host, and the answer to it, as one JSON object or,
+//! when something is told before the end, as a stream of events.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::Stream;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::sync::oneshot;
+
+use super::{Hall, sessions};
+use crate::serve::peer::{OUTBOX_MESSAGES, Peer};
+use crate::serve::request::Request;
+use crate::serve::rpc::{self, Refusal, SESSION_KEY};
+use crate::serve::session::HostSession;
+use crate::serve::stdio;
+use crate::upstream::Era;
+use crate::upstream::era::LEGACY_VERSIONS;
+use crate::upstream::jsonrpc::{self, Incoming};
+
+pub(super) const SESSION_HEADER: &str = "mcp-session-id";
+const VERSION_HEADER: &str = "mcp-protocol-version";
+const METHOD_HEADER: &str = "mcp-method";
+const NAME_HEADER: &str = "mcp-name";
+const HEADER_MISMATCH: i64 = -32_020;
+
+/// A body for a refusal that answers no particular request.
+pub(super) fn error_body(why: &str) -> Vec<u8> {
+    Refusal::new(rpc::INVALID_REQUEST, why).message_to_nobody()
+}
+
+pub(super) async fn answer(hall: Arc<Hall>, headers: &HeaderMap, body: &Bytes) -> Response {
+    if !is_json(headers) {
+        return StatusCode::UNSUPPORTED_MEDIA_TYPE.into_response();
+    }
+    match jsonrpc::parse(body) {
+        Incoming::Request { id, method, params } => {
+            let read = rpc::params(params).and_then(|it| Ok((rpc::era_of(&it)?, it)));
+            let answered = match read {
+                Ok((era, params)) => {
+                    let asked = Asked {
+                        id: id.to_owned(),
+                        method: method.into_owned(),
+                        era,
+                        params,
+                    };
+                    asked.answer(hall, headers).await
+                }
+                Err(refusal) => Err(refusal),
+            };
+            answered.unwrap_or_else(|refusal| refused(id, &refusal))
+        }
+        Incoming::Notification { method, params } => with_session(&hall, headers, |session| {
+            if method == "notifications/cancelled" {
+                stdio::cancelled(session, params);
+            }
+        }),
+        Incoming::Answer { id, answer } => {
+            with_session(&hall, headers, |session| session.open.answered(id, answer))
+        }
+        Incoming::Stray => {
+            let refusal = stdio::stray(body)
+                .unwrap_or_else(|| Refusal::new(rpc::INVALID_REQUEST, "the message is none"));
+            json_response(StatusCode::BAD_REQUEST, refusal.message_to_nobody())
+        }
+    }
+}
+
+/// Messages that are not answered belong to a session, which the newer era has not.
+fn with_session(hall: &Hall, headers: &HeaderMap, act: impl FnOnce(&HostSession)) -> Response {
+    let is_modern = text(headers, VERSION_HEADER).is_some_and(|it| !LEGACY_VERSIONS.contains(&it));
+    match text(headers, SESSION_HEADER) {
+        _ if is_modern => StatusCode::ACCEPTED.into_response(),
+        None => json_response(
+            StatusCode::BAD_REQUEST,
+            error_body("there is no session id"),
+        ),
+        Some(id) => match hall.sessions.find(id, hall.desk.now_ms()) {
+            Some(session) => {
+                act(&session);
+                StatusCode::ACCEPTED.into_response()
+            }
+            None => json_response(StatusCode::NOT_FOUND, error_body("the session is over")),
+        },
+    }
+}
+
+struct Asked {
+    id: Box<RawValue>,
+    method: String,
+    era: Era,
+    params: Value,
+}
+
+impl Asked {
+    async fn answer(self, hall: Arc<Hall>, headers: &HeaderMap) -> Result<Response, Refusal> {
+        self.check_headers(headers)?;
+        let now_ms = hall.desk.now_ms();
+        let session = match self.era {
+            Era::Legacy if self.method == "initialize" => {
+                let session = fresh(&hall)?;
+                if !hall.sessions.enter(&session, now_ms) {
+                    return Ok(too_many(&self.id));
+                }
+                session
+            }
+            Era::Legacy => {
+                let Some(id) = text(headers, SESSION_HEADER) else {
+                    let refusal = Refusal::new(rpc::INVALID_REQUEST, "there is no session id");
+                    return Ok(json_response(
+                        StatusCode::BAD_REQUEST,
+                        refusal.message(&self.id),
+                    ));
+                };
+                match hall.sessions.find(id, now_ms) {
+                    Some(session) => session,
+                    None => {
+                        let refusal = Refusal::new(rpc::INVALID_REQUEST, "the session is over");
+                        return Ok(json_response(
+                            StatusCode::NOT_FOUND,
+                            refusal.message(&self.id),
+                        ));
+                    }
+                }
+            }
+            Era::Modern => self.session_of_handle(&hall)?,
+        };
+        // Two requests of the newer era may carry the same id: each stands alone.
+        let key = match self.era {
+            Era::Legacy => self.id.get().to_owned(),
+            Era::Modern => super::super::seal::token().map_err(no_chance)?,
+        };
+        self.work(hall, session, &key).await
+    }
+
+    /// In the newer era what stands in the headers is what stands in the message.
+    fn check_headers(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        let version = text(headers, VERSION_HEADER);
+        if self.era == Era::Legacy {
+            return match version {
+                Some(version) if !LEGACY_VERSIONS.contains(&version) => {
+                    if version == crate::upstream::era::MODERN_VERSION {
+                        let message = format!("`_meta` lacks `{}`", rpc::VERSION_KEY);
+                        return Err(Refusal::invalid(message));
+                    }
+                    Err(rpc::unsupported(version))
+                }
+                _ => Ok(()),
+            };
+        }
+        let name = match self.method.as_str() {
+            "tools/call" | "prompts/get" => self.params.get("name"),
+            "resources/read" => self.params.get("uri"),
+            _ => None,
+        };
+        let name = name.and_then(Value::as_str);
+        let meta = self.params.get("_meta");
+        let in_body = meta
+            .and_then(|it| it.get(rpc::VERSION_KEY))
+            .and_then(Value::as_str);
+        for (header, expected, said) in [
+            (VERSION_HEADER, in_body, version.map(str::to_owned)),
+            (
+                METHOD_HEADER,
+                Some(self.method.as_str()),
+                decoded(headers, METHOD_HEADER),
+            ),
+            (NAME_HEADER, name, decoded(headers, NAME_HEADER)),
+        ] {
+            if expected.is_some() && said.as_deref() != expected {
+                let message = format!("the header `{header}` does not say what the message says");
+                return Err(Refusal::new(HEADER_MISMATCH, message));
+            }
+        }
+        Ok(())
+    }
+
+    fn session_of_handle(&self, hall: &Hall) -> Result<Arc<HostSession>, Refusal> {
+        let meta = self.params.get("_meta").and_then(|it| it.get(SESSION_KEY));
+        let argument = self
+            .params
+            .get("arguments")
+            .and_then(|it| it.get("session"));
+        let state = self.params.get("requestState").and_then(Value::as_str);
+        let handle = [meta, argument]
+            .into_iter()
+            .flatten()
+            .find_map(Value::as_str);
+        let id = match (handle, state) {
+            (Some(handle), _) => sessions::opened(hall.desk.seal(), handle),
+            // The state is sealed for its session; finding the session opens nothing.
+            (None, Some(state)) => state.split_once('~').map(|(id, _)| id.to_owned()),
+            (None, None) => None,
+        };
+        let found = id.and_then(|id| hall.sessions.find(&id, hall.desk.now_ms()));
+        match found {
+            Some(session) => Ok(session),
+            None => fresh(hall),
+        }
+    }
+
+    async fn work(
+        self,
+        hall: Arc<Hall>,
+        session: Arc<HostSession>,
+        key: &str,
+    ) -> Result<Response, Refusal> {
+        let begun = session
+            .begin(key)
+            .map_err(|why| Refusal::new(rpc::INVALID_REQUEST, why))?;
+        let (outbox, told) = mpsc::channel(OUTBOX_MESSAGES);
+        let (finish, finished) = oneshot::channel();
+        let gone = (self.era == Era::Modern).then(|| WhenGone {
+            session: Arc::clone(&session),
+            key: key.to_owned(),
+        });
+        let session_header =
+            (self.era == Era::Legacy && self.method == "initialize").then(|| session.id.clone());
+        let handle =
+            (self.era == Era::Modern).then(|| sessions::handle(hall.desk.seal(), &session));
+        let request = Request {
+            session,
+            handle,
+            peer: Peer::new(outbox),
+            era: self.era,
+            params: self.params,
+            cancel: begun.cancel.clone(),
+        };
+        let (id, method) = (self.id, self.method);
+        tokio::spawn(async move {
+            let answered = hall.desk.answer(&method, &request).await;
+            let answered = answered.map(|result| with_handle(&hall, &request, &method, result));
+            let status = |refusal| status_of(request.era, refusal);
+            let status = answered.as_ref().err().map_or(StatusCode::OK, status);
+            let message = match answered {
+                Ok(result) => jsonrpc::result(&id, &result.to_string()),
+                Err(refusal) => refusal.message(&id),
+            };
+            drop(begun);
+            let _ = finish.send((status, message));
+        });
+        let mut response = Told::new(told, finished, gone).into_response().await;
+        if let Some(Ok(id)) = session_header.map(|id| id.parse()) {
+            response.headers_mut().insert(SESSION_HEADER, id);
+        }
+        Ok(response)
+    }
+}
+
+/// In the newer era a session is entered when there is something to find again.
+fn with_handle(hall: &Hall, request: &Request, method: &str, mut result: Value) -> Value {
+    let session = &request.session;
+    let changes = matches!(method, "tools/call" | "resources/read");
+    let Some(handle) = request.handle.as_ref().filter(|_| changes) else {
+        return result;
+    };
+    if session.is_worth_finding() && hall.sessions.enter(session, hall.desk.now_ms()) {
+        result["_meta"][SESSION_KEY] = handle.clone().into();
+    }
+    result
+}
+
+/// What is told before the end, and the end.
+struct Told {
+    told: mpsc::Receiver<Vec<u8>>,
+    finished: Option<oneshot::Receiver<(StatusCode, Vec<u8>)>>,
+    first: Option<Vec<u8>>,
+    /// Whoever hangs up does not want the answer.
+    _gone: Option<WhenGone>,
+}
+
+struct WhenGone {
+    session: Arc<HostSession>,
+    key: String,
+}
+
+impl Drop for WhenGone {
+    fn drop(&mut self) {
+        self.session.cancel(&self.key, "the host hung up");
+    }
+}
+
+impl Told {
+    fn new(
+        told: mpsc::Receiver<Vec<u8>>,
+        finished: oneshot::Receiver<(StatusCode, Vec<u8>)>,
+        gone: Option<WhenGone>,
+    ) -> Self {
+        Self {
+            told,
+            finished: Some(finished),
+            first: None,
+            _gone: gone,
+        }
+    }
+
+    /// One object when nothing is told before it.
+    async fn into_response(mut self) -> Response {
+        let Some(finished) = self.finished.as_mut() else {
+            return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+        };
+        tokio::select! {
+            biased;
+            Some(first) = self.told.recv() => self.first = Some(first),
+            ended = finished => {
+                return match ended {
+                    Ok((status, message)) => json_response(status, message),
+                    Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+                };
+            }
+        }
+        let headers = [
+            (header::CONTENT_TYPE, "text/event-stream"),
+            (header::CACHE_CONTROL, "no-cache"),
+        ];
+        (headers, Body::from_stream(self)).into_response()
+    }
+}
+
+impl Stream for Told {
+    type Item = Result<Vec<u8>, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(Ok(event(&first))));
+        }
+        if let Poll::Ready(Some(message)) = self.told.poll_recv(cx) {
+            return Poll::Ready(Some(Ok(event(&message))));
+        }
+        let Some(finished) = self.finished.as_mut() else {
+            return Poll::Ready(None);
+        };
+        match Pin::new(finished).poll(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(ended) => {
+                // What was told last may have arrived together with the end.
+                if let Ok(message) = self.told.try_recv() {
+                    let (again, finished) = oneshot::channel();
+                    if let Ok(ended) = ended {
+                        let _ = again.send(ended);
+                    }
+                    self.finished = Some(finished);
+                    return Poll::Ready(Some(Ok(event(&message))));
+                }
+                self.finished = None;
+                Poll::Ready(ended.ok().map(|(_, message)| Ok(event(&message))))
+            }
+        }
+    }
+}
+
+fn event(message: &[u8]) -> Vec<u8> {
+    [b"event: message\ndata: ", message, b"\n\n"].concat()
+}
+
+fn fresh(hall: &Hall) -> Result<Arc<HostSession>, Refusal> {
+    hall.sessions.fresh(hall.desk.now_ms()).map_err(no_chance)
+}
+
+fn no_chance(error: crate::serve::seal::NoKey) -> Refusal {
+    Refusal::new(rpc::INTERNAL, error.to_string())
+}
+
+fn too_many(id: &RawValue) -> Response {
+    let refusal = Refusal {
+        data: Some(json!({"retry": true})),
+        ..Refusal::new(rpc::INTERNAL, "there are too many sessions")
+    };
+    json_response(StatusCode::SERVICE_UNAVAILABLE, refusal.message(id))
+}
+
+/// A message that was not even worked on.
+fn refused(id: &RawValue, refusal: &Refusal) -> Response {
+    json_response(StatusCode::BAD_REQUEST, refusal.message(id))
+}
+
+/// The newer era wants an unknown method seen in the status; in the older one that
+/// status would mean that the session is over.
+fn status_of(era: Era, refusal: &Refusal) -> StatusCode {
+    match (era, refusal.code) {
+        (Era::Modern, jsonrpc::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
+        _ => StatusCode::OK,
+    }
+}
+
+fn json_response(status: StatusCode, body: Vec<u8>) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = text(headers, header::CONTENT_TYPE.as_str()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// A header that may carry what headers cannot, between `=?base64?` and `?=`.
+fn decoded(headers: &HeaderMap, name: &str) -> Option<String> {
+    let said = text(headers, name)?;
+    let coded = said
+        .strip_prefix("=?base64?")
+        .and_then(|it| it.strip_suffix("?="));
+    match coded {
+        None => Some(said.to_owned()),
+        Some(coded) => String::from_utf8(from_base64(coded)?).ok(),
+    }
+}
+
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let value = |byte: u8| match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    };
+    let (mut bytes, mut bits, mut held) = (Vec::new(), 0_u32, 0_u32);
+    for byte in text.trim_end_matches('=').bytes() {
+        held = held << 6 | u32::from(value(byte)?);
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push(u8::try_from(held >> bits & 0xff).ok()?);
+            held &= (1 << bits) - 1;
+        }
+    }
+    Some(bytes)
+}

@@ -1,0 +1,116 @@
+//! The sessions of all hosts: by the id that the older era carries in a header,
+//! or by the handle that the newer one carries in `_meta`. A handle is sealed;
+//! one that was not made here is none.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::serve::seal::{self, Seal};
+use crate::serve::session::HostSession;
+use crate::serve::settings::Settings;
+
+const PURPOSE: &str = "session";
+
+#[derive(Debug)]
+pub(super) struct Sessions {
+    settings: Settings,
+    by_id: Mutex<HashMap<String, Arc<HostSession>>>,
+}
+
+impl Sessions {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            settings: settings.clone(),
+            by_id: Mutex::default(),
+        }
+    }
+
+    /// A session that nobody finds before it was entered.
+    pub(super) fn fresh(&self, now_ms: u64) -> Result<Arc<HostSession>, seal::NoKey> {
+        let id = seal::token()?;
+        Ok(Arc::new(HostSession::new(id, &self.settings, now_ms)))
+    }
+
+    /// False when there is no room for one more.
+    pub(super) fn enter(&self, session: &Arc<HostSession>, now_ms: u64) -> bool {
+        let mut by_id = self.lock();
+        if by_id.len() >= self.settings.sessions_max {
+            by_id.retain(|_, it| !it.is_stale(now_ms));
+        }
+        if by_id.len() >= self.settings.sessions_max {
+            return false;
+        }
+        by_id.insert(session.id.clone(), Arc::clone(session));
+        true
+    }
+
+    pub(super) fn find(&self, id: &str, now_ms: u64) -> Option<Arc<HostSession>> {
+        let found = self.lock().get(id).cloned();
+        found.filter(|session| !session.is_stale(now_ms))
+    }
+
+    pub(super) fn end(&self, id: &str) -> bool {
+        let ended = self.lock().remove(id);
+        if let Some(session) = &ended {
+            session.cancel_all("the host ended the session");
+        }
+        ended.is_some()
+    }
+
+    pub(super) fn clean_up(&self, now_ms: u64) {
+        self.lock().retain(|_, session| !session.is_stale(now_ms));
+    }
+
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<HostSession>>> {
+        self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The handle by which a host of the newer era finds its session again.
+pub(super) fn handle(seal: &Seal, session: &HostSession) -> String {
+    seal.seal(&session.id, PURPOSE)
+}
+
+/// The id of the session that a handle stands for.
+pub(super) fn opened(seal: &Seal, handle: &str) -> Option<String> {
+    seal.open(handle, PURPOSE).map(|it| it.token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stale_sessions_make_room_and_are_not_found_any_more() {
+        let settings = Settings {
+            sessions_max: 2,
+            session_idle: std::time::Duration::from_millis(10),
+            ..Settings::default()
+        };
+        let sessions = Sessions::new(&settings);
+        let (a, b) = (sessions.fresh(0).unwrap(), sessions.fresh(5).unwrap());
+        assert!(sessions.enter(&a, 0) && sessions.enter(&b, 5));
+        let c = sessions.fresh(9).unwrap();
+        assert!(!sessions.enter(&c, 9), "there is no room");
+        assert!(sessions.find(&a.id, 9).is_some() && sessions.find(&a.id, 12).is_none());
+        assert!(sessions.enter(&c, 12));
+        sessions.clean_up(1_000);
+        assert_eq!(sessions.count(), 0);
+    }
+
+    #[test]
+    fn a_handle_is_good_only_where_it_was_made() {
+        let sessions = Sessions::new(&Settings::default());
+        let session = sessions.fresh(0).unwrap();
+        let (ours, theirs) = (Seal::new().unwrap(), Seal::new().unwrap());
+        let given = handle(&ours, &session);
+        assert_eq!(opened(&ours, &given), Some(session.id.clone()));
+        assert_eq!(opened(&theirs, &given), None);
+        assert_eq!(opened(&ours, &session.id), None);
+    }
+}

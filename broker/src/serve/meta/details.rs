@@ -1,0 +1,154 @@
+//! `get_tool_details`, and what it has in common with the resource: showing
+//! full descriptions, which makes their tools callable in this session.
+
+use codegen::declare::Level;
+use serde_json::{Map, Value, json};
+
+use super::{Answered, names, only};
+use crate::serve::desk::Desk;
+use crate::serve::request::Request;
+use crate::serve::shelf::{Shelf, Shown};
+
+/// Names that an error lists of all there are.
+const AVAILABLE_SHOWN_MAX: usize = 100;
+
+pub(super) fn description() -> Value {
+    json!({
+        "name": super::DETAILS,
+        "title": "Get tool details",
+        "description": "Full descriptions of tools by name, as TypeScript declarations or JSON. Needed once per session before a tool can be called.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "tools": {"type": "array", "items": {"type": "string"}, "description": "Names such as server.tool"},
+                "format": {"type": "string", "enum": ["typescript", "json"], "default": "typescript"},
+            },
+            "required": ["tools"],
+            "additionalProperties": false,
+        },
+        "annotations": {"readOnlyHint": true, "openWorldHint": false},
+    })
+}
+
+pub(super) fn call(
+    desk: &Desk,
+    shelf: &Shelf,
+    request: &Request,
+    args: &Map<String, Value>,
+) -> Answered {
+    let known = ["tools", "name", "format", "session"];
+    let wanted = only(args, &known).and_then(|()| {
+        let mut wanted = names(args, "tools")?;
+        wanted.extend(names(args, "name")?);
+        Ok(wanted)
+    });
+    let wanted = match wanted {
+        Ok(wanted) if wanted.is_empty() => {
+            return Answered::wrong("name the tools, such as {\"tools\": [\"server.tool\"]}");
+        }
+        Ok(wanted) => wanted,
+        Err(why) => return Answered::wrong(why),
+    };
+    let as_json = match args.get("format").map(Value::as_str) {
+        None | Some(Some("typescript")) => false,
+        Some(Some("json")) => true,
+        Some(_) => return Answered::wrong("`format` is neither `typescript` nor `json`"),
+    };
+    let disclosed = match disclose(desk, shelf, request, &wanted) {
+        Ok(disclosed) => disclosed,
+        Err(too_often) => return Answered::wrong(too_often),
+    };
+    let is_error = disclosed.found.is_empty();
+    let text = if as_json || is_error {
+        let mut entries = disclosed.entries;
+        if let Some(handle) = &request.handle {
+            entries.insert("session".into(), handle.clone().into());
+        }
+        Value::Object(entries).to_string()
+    } else {
+        let mut text = shelf.declarations(&disclosed.found, Level::Full);
+        for (name, entry) in disclosed
+            .entries
+            .iter()
+            .filter(|(_, it)| it.get("error").is_some())
+        {
+            let available = entry.get("available_tools").cloned().unwrap_or_default();
+            text.push_str(&format!(
+                "// `{name}` was not found; there are {available}\n"
+            ));
+        }
+        if let Some(handle) = &request.handle {
+            text.push_str(&format!(
+                "// give run_script and call_tool: session = \"{handle}\"\n"
+            ));
+        }
+        text
+    };
+    Answered::Done {
+        text,
+        structured: None,
+        is_error,
+    }
+}
+
+/// Descriptions that were shown, and errors for names that no tool has.
+pub(in crate::serve) struct Shelved<'a> {
+    pub(in crate::serve) found: Vec<&'a Shown>,
+    /// By the names that were asked for, in their order.
+    pub(in crate::serve) entries: Map<String, Value>,
+}
+
+/// Shows full descriptions and remembers in the session that they were shown.
+pub(in crate::serve) fn disclose<'a>(
+    desk: &Desk,
+    shelf: &'a Shelf,
+    request: &Request,
+    wanted: &[String],
+) -> Result<Shelved<'a>, String> {
+    request
+        .session
+        .fetch(desk.now_ms())
+        .map_err(|too_often| too_often.to_string())?;
+    let mut found: Vec<&Shown> = Vec::new();
+    let mut entries = Map::new();
+    for name in wanted {
+        let entry = match shelf.find(name) {
+            Some(shown) => {
+                if !found.iter().any(|it| it.name == shown.name) {
+                    found.push(shown);
+                }
+                shelf.full(shown, name)
+            }
+            None => json!({
+                "error": format!("Tool '{}' not found", crate::serve::rpc::shown(name)),
+                "available_tools": available(shelf, name),
+            }),
+        };
+        entries.insert(crate::serve::rpc::shown(name), entry);
+    }
+    request
+        .session
+        .disclose(found.iter().map(|shown| &shown.tool));
+    Ok(Shelved { found, entries })
+}
+
+/// All names, or those that come closest when there are too many.
+fn available(shelf: &Shelf, name: &str) -> Vec<String> {
+    let all = || shelf.tools.iter().map(|shown| shown.name.clone());
+    if shelf.tools.len() <= AVAILABLE_SHOWN_MAX {
+        return all().collect();
+    }
+    let closest = codegen::closest::closest(name, shelf.tools.iter().map(|it| it.name.as_str()));
+    let ranked = shelf.index.ranked(name);
+    let ranked = ranked.iter().filter_map(|place| shelf.tools.get(*place));
+    let mut names: Vec<String> = closest.map(str::to_owned).into_iter().collect();
+    for shown in ranked.take(AVAILABLE_SHOWN_MAX) {
+        if !names.contains(&shown.name) {
+            names.push(shown.name.clone());
+        }
+    }
+    if names.is_empty() {
+        names.extend(all().take(AVAILABLE_SHOWN_MAX));
+    }
+    names
+}

@@ -1,0 +1,165 @@
+//! Our own tools: finding tools, reading about them, and running scripts that
+//! call them.
+
+mod call;
+mod details;
+mod resume;
+mod run;
+mod search;
+
+use serde_json::{Map, Value, json};
+
+use super::desk::Desk;
+use super::request::Request;
+use super::rpc::Refusal;
+use super::settings::Mode;
+use super::shelf::Shelf;
+
+pub(super) use call::call_directly;
+pub(super) use details::disclose;
+pub(super) use run::follow;
+
+const SEARCH: &str = "search_tools";
+const DETAILS: &str = "get_tool_details";
+const RUN: &str = "run_script";
+const RESUME: &str = "resume_run";
+const CALL: &str = "call_tool";
+
+/// No tool of a server is listed under one of these.
+pub(super) const NAMES: [&str; 5] = [SEARCH, DETAILS, RUN, RESUME, CALL];
+
+/// What a tool of ours answers.
+#[derive(Debug, PartialEq)]
+pub(super) enum Answered {
+    Done {
+        text: String,
+        structured: Option<Value>,
+        is_error: bool,
+    },
+    /// A whole result that says that input is required.
+    InputRequired(Value),
+}
+
+impl Answered {
+    /// What a model can correct by itself.
+    pub(super) fn wrong(text: impl Into<String>) -> Self {
+        Self::Done {
+            text: format!("error: {}", text.into()),
+            structured: None,
+            is_error: true,
+        }
+    }
+
+    /// One of the documented errors, as JSON text.
+    pub(super) fn error(error: Value) -> Self {
+        Self::Done {
+            text: error.to_string(),
+            structured: Some(error),
+            is_error: true,
+        }
+    }
+
+    pub(super) fn into_result(self) -> Value {
+        match self {
+            Self::Done {
+                text,
+                structured,
+                is_error,
+            } => {
+                let mut result = json!({"content": [{"type": "text", "text": text}]});
+                if let Some(structured) = structured {
+                    result["structuredContent"] = structured;
+                }
+                result["isError"] = is_error.into();
+                result
+            }
+            Self::InputRequired(result) => result,
+        }
+    }
+}
+
+/// Answers a `tools/call`; none when no tool of ours has that name.
+pub(super) async fn call(
+    desk: &Desk,
+    shelf: &Shelf,
+    request: &Request,
+    name: &str,
+    args: &Map<String, Value>,
+) -> Option<Result<Answered, Refusal>> {
+    let answered = match name {
+        SEARCH => search::call(shelf, args),
+        DETAILS => details::call(desk, shelf, request, args),
+        RUN => run::call(desk, shelf, request, args).await,
+        RESUME => resume::call(desk, request, args).await,
+        CALL if desk.settings().mode == Mode::Stable => {
+            call::call(desk, shelf, request, args).await
+        }
+        _ => return None,
+    };
+    Some(Ok(answered))
+}
+
+/// `tools/list`: ours, and in progressive mode every tool in minimal form.
+/// Where no transport carries a session, ours take its handle as an argument.
+pub(super) fn list(shelf: &Shelf, mode: Mode, takes_handle: bool) -> Vec<Value> {
+    let mut tools = vec![
+        search::description(),
+        details::description(),
+        run::description(shelf),
+        resume::description(),
+    ];
+    if mode == Mode::Stable {
+        tools.push(call::description());
+    }
+    if takes_handle {
+        let about = "The session that get_tool_details has named";
+        for tool in &mut tools {
+            tool["inputSchema"]["properties"]["session"] =
+                json!({"type": "string", "description": about});
+        }
+    }
+    match mode {
+        Mode::Code | Mode::Stable => {}
+        Mode::Progressive => tools.extend(shelf.tools.iter().map(|shown| {
+            json!({
+                "name": shown.flat,
+                "description": shown.summary,
+                "inputSchema": {"type": "object", "additionalProperties": true},
+            })
+        })),
+    }
+    tools
+}
+
+/// A list of names: an array of strings, or one string with commas.
+fn names(args: &Map<String, Value>, key: &str) -> Result<Vec<String>, String> {
+    const NAMES_MAX: usize = 200;
+    let names: Vec<String> = match args.get(key) {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::String(text)) => text.split(',').map(|it| it.trim().to_owned()).collect(),
+        Some(Value::Array(items)) => items
+            .iter()
+            .map(|item| item.as_str().map(str::to_owned))
+            .collect::<Option<_>>()
+            .ok_or_else(|| format!("`{key}` is not a list of strings"))?,
+        Some(_) => return Err(format!("`{key}` is not a list of strings")),
+    };
+    if names.len() > NAMES_MAX {
+        return Err(format!("`{key}` has more than {NAMES_MAX} names"));
+    }
+    Ok(names.into_iter().filter(|name| !name.is_empty()).collect())
+}
+
+/// The arguments that are known; anything else is a mistake worth a word.
+fn only(args: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
+    let Some(other) = args.keys().find(|key| !known.contains(&key.as_str())) else {
+        return Ok(());
+    };
+    let closest = codegen::closest::closest(other, known.iter().copied());
+    let hint = closest.map(|it| format!("; did you mean `{it}`?"));
+    let hint = hint.unwrap_or_else(|| format!("; there are {}", known.join(", ")));
+    Err(format!(
+        "there is no argument `{}`{hint}",
+        super::rpc::shown(other)
+    ))
+}

@@ -1,0 +1,180 @@
+//! `search_tools`: from words to tools, in the detail that is wanted.
+
+use airlock_core::search::BadPattern;
+use codegen::declare::Level;
+use serde_json::{Map, Value, json};
+
+use super::{Answered, names, only};
+use crate::serve::rpc::text_of;
+use crate::serve::shelf::{Shelf, Shown};
+
+const LIMIT_DEFAULT: usize = 10;
+const LIMIT_MAX: usize = 50;
+const QUERY_BYTES_MAX: usize = 2_000;
+
+pub(super) fn description() -> Value {
+    json!({
+        "name": super::SEARCH,
+        "title": "Search tools",
+        "description": "Finds tools by what they do. Best first, grouped by server. An empty query lists tools.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "What the tool should do, in plain words"},
+                "mode": {"type": "string", "enum": ["words", "regex"], "default": "words"},
+                "servers": {"type": "array", "items": {"type": "string"}, "description": "Only tools of these servers"},
+                "detail": {"type": "string", "enum": ["names", "lines", "signatures"], "default": "lines"},
+                "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT},
+            },
+            "additionalProperties": false,
+        },
+        "annotations": {"readOnlyHint": true, "openWorldHint": false},
+    })
+}
+
+struct Wanted<'a> {
+    query: &'a str,
+    is_regex: bool,
+    servers: Vec<String>,
+    level: Level,
+    limit: usize,
+}
+
+pub(super) fn call(shelf: &Shelf, args: &Map<String, Value>) -> Answered {
+    match wanted(args).and_then(|wanted| found(shelf, &wanted).map(|found| (wanted, found))) {
+        Ok((wanted, found)) => answer(shelf, &wanted, &found),
+        Err(why) => Answered::wrong(why),
+    }
+}
+
+fn wanted(args: &Map<String, Value>) -> Result<Wanted<'_>, String> {
+    only(
+        args,
+        &["query", "mode", "servers", "detail", "limit", "session"],
+    )?;
+    let query = text_of(args, "query")?.unwrap_or_default().trim();
+    if query.len() > QUERY_BYTES_MAX {
+        return Err(format!("`query` is longer than {QUERY_BYTES_MAX} bytes"));
+    }
+    let is_regex = match text_of(args, "mode")? {
+        None | Some("words") => false,
+        Some("regex") => true,
+        Some(_) => return Err("`mode` is neither `words` nor `regex`".into()),
+    };
+    let level = match text_of(args, "detail")? {
+        Some("names") => Level::Names,
+        None | Some("lines") => Level::Lines,
+        Some("signatures") => Level::Signatures,
+        Some(_) => return Err("`detail` is none of `names`, `lines` and `signatures`".into()),
+    };
+    let limit = match args.get("limit") {
+        None | Some(Value::Null) => LIMIT_DEFAULT,
+        Some(limit) => limit
+            .as_u64()
+            .and_then(|limit| usize::try_from(limit).ok())
+            .filter(|limit| (1..=LIMIT_MAX).contains(limit))
+            .ok_or_else(|| format!("`limit` is no number from 1 to {LIMIT_MAX}"))?,
+    };
+    Ok(Wanted {
+        query,
+        is_regex,
+        servers: names(args, "servers")?,
+        level,
+        limit,
+    })
+}
+
+fn found<'a>(shelf: &'a Shelf, wanted: &Wanted<'_>) -> Result<Vec<&'a Shown>, String> {
+    let known = |name: &String| {
+        shelf
+            .tools
+            .iter()
+            .any(|shown| *shown.tool.id.server.0 == **name)
+    };
+    if let Some(unknown) = wanted.servers.iter().find(|name| !known(name)) {
+        let servers = shelf.servers();
+        let unknown = crate::serve::rpc::shown(unknown);
+        return Err(format!(
+            "there is no server `{unknown}`; there are {servers}"
+        ));
+    }
+    let places: Vec<usize> = match (wanted.query, wanted.is_regex) {
+        ("", _) => (0..shelf.tools.len()).collect(),
+        (pattern, true) => shelf
+            .index
+            .matching(pattern)
+            .map_err(|bad: BadPattern| bad.to_string())?,
+        (query, false) => shelf.index.ranked(query),
+    };
+    let chosen = |shown: &&Shown| {
+        wanted.servers.is_empty()
+            || wanted
+                .servers
+                .iter()
+                .any(|it| **it == *shown.tool.id.server.0)
+    };
+    let shown = places
+        .into_iter()
+        .filter_map(|place| shelf.tools.get(place));
+    Ok(shown.filter(chosen).collect())
+}
+
+fn answer(shelf: &Shelf, wanted: &Wanted<'_>, found: &[&Shown]) -> Answered {
+    let total = found.len();
+    let best: Vec<&Shown> = found.iter().take(wanted.limit).copied().collect();
+    if best.is_empty() {
+        let text = format!(
+            "no tool fits; try other words. Servers: {}",
+            shelf.servers()
+        );
+        return Answered::Done {
+            text,
+            structured: Some(json!({"tools": [], "total": 0})),
+            is_error: false,
+        };
+    }
+    let mut text = match wanted.level {
+        Level::Signatures => shelf.declarations(&best, Level::Signatures),
+        level => grouped(&best, level == Level::Lines),
+    };
+    if total > best.len() {
+        let more = total - best.len();
+        text.push_str(&format!("… and {more} more that fit less well\n"));
+    }
+    let entry = |shown: &&Shown| {
+        let mut entry = json!({"name": shown.name, "server": &*shown.tool.id.server.0});
+        if wanted.level != Level::Names {
+            entry["description"] = shown.summary.clone().into();
+        }
+        entry
+    };
+    let tools: Vec<_> = best.iter().map(entry).collect();
+    Answered::Done {
+        text: text.trim_end().to_owned(),
+        structured: Some(json!({"tools": tools, "total": total})),
+        is_error: false,
+    }
+}
+
+/// Under each server its tools, both in the order of their best.
+fn grouped(best: &[&Shown], with_text: bool) -> String {
+    let mut servers: Vec<&str> = Vec::new();
+    for shown in best {
+        let server = &*shown.tool.id.server.0;
+        if !servers.contains(&server) {
+            servers.push(server);
+        }
+    }
+    let mut text = String::new();
+    for server in servers {
+        text.push_str(&format!("{server}:\n"));
+        for shown in best.iter().filter(|it| *it.tool.id.server.0 == *server) {
+            text.push_str(&format!("  {}", shown.name));
+            if with_text && !shown.summary.is_empty() {
+                text.push_str(&format!(": {}", shown.summary));
+            }
+            text.push('\n');
+        }
+    }
+    text
+}

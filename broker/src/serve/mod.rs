@@ -1,0 +1,89 @@
+//! MCP as a server: what we offer to agent hosts. The tools of all servers stand
+//! behind a few of our own; full descriptions are disclosed as they are needed.
+//!
+//! The only room that speaks to a host. Whether a call may be made is decided
+//! where it is decided for every other run.
+
+mod asking;
+mod desk;
+mod disclosure;
+mod handing;
+mod http;
+mod meta;
+mod peer;
+mod progress;
+mod prompt;
+mod request;
+mod resources;
+mod rpc;
+mod seal;
+mod session;
+mod settings;
+mod shelf;
+mod stdio;
+mod suspended;
+mod text;
+
+use std::io;
+use std::sync::Arc;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::broker::Broker;
+use desk::Desk;
+use shelf::Shelf;
+
+pub use http::{BadToken, Gate, url};
+pub use prompt::text as system_prompt;
+pub use seal::NoKey;
+pub use settings::{Disclosure, Mode, Settings};
+
+/// A broker as a server. Cheap to clone; all clones serve the same.
+#[derive(Debug, Clone)]
+pub struct Serve {
+    desk: Desk,
+    shelf: Arc<watch::Sender<Option<Arc<Shelf>>>>,
+    settings: Settings,
+}
+
+impl Serve {
+    /// Hosts can connect at once, and wait for the broker where they need it.
+    pub fn new(settings: Settings) -> Result<Self, NoKey> {
+        let (shelf, watched) = watch::channel(None);
+        Ok(Self {
+            desk: Desk::new(watched, settings.clone())?,
+            shelf: Arc::new(shelf),
+            settings,
+        })
+    }
+
+    /// The broker is there.
+    pub fn ready(&self, broker: Broker) {
+        let shelf = Shelf::new(broker, &self.settings);
+        self.shelf.send_replace(Some(Arc::new(shelf)));
+    }
+
+    /// Serves one host over stdin and stdout, until it is gone.
+    pub async fn stdio(&self) -> io::Result<()> {
+        self.over(tokio::io::stdin(), tokio::io::stdout()).await
+    }
+
+    /// Serves one host over any two streams of lines.
+    pub async fn over(
+        &self,
+        input: impl AsyncRead + Unpin,
+        output: impl AsyncWrite + Unpin + Send + 'static,
+    ) -> io::Result<()> {
+        stdio::serve(self.desk.clone(), input, output).await
+    }
+
+    /// Serves any number of hosts over streamable HTTP, until it is dropped.
+    pub async fn http(&self, listener: TcpListener, gate: Gate) -> io::Result<()> {
+        http::serve(self.desk.clone(), listener, gate).await
+    }
+}
+
+#[cfg(test)]
+mod tests;

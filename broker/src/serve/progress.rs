@@ -1,0 +1,76 @@
+//! A line to the host for each thing that happens in a run, when it wants them.
+
+use std::collections::HashMap;
+
+use airlock_core::id::CallId;
+use serde_json::{Value, json};
+
+use super::request::Request;
+use crate::broker::RunEvent;
+use crate::render::escape;
+
+const LINE_CHARS_MAX: usize = 200;
+
+pub(super) struct Progress<'a> {
+    request: &'a Request,
+    token: Option<&'a Value>,
+    told: u64,
+    tools: HashMap<CallId, String>,
+}
+
+impl<'a> Progress<'a> {
+    pub(super) fn of(request: &'a Request) -> Self {
+        Self {
+            request,
+            token: request.progress_token(),
+            told: 0,
+            tools: HashMap::new(),
+        }
+    }
+
+    pub(super) async fn tell(&mut self, event: &RunEvent) {
+        let Some(token) = self.token else { return };
+        let Some(line) = self.line(event) else { return };
+        self.told += 1;
+        let message = escape::brief(&line, LINE_CHARS_MAX);
+        let params = json!({"progressToken": token, "progress": self.told, "message": message});
+        self.request
+            .peer
+            .notify("notifications/progress", &params)
+            .await;
+    }
+
+    fn line(&mut self, event: &RunEvent) -> Option<String> {
+        let tool = |tools: &HashMap<CallId, String>, call: &CallId| {
+            tools.get(call).cloned().unwrap_or_default()
+        };
+        match event {
+            RunEvent::Started { run } => Some(format!("run {} has started", run.0)),
+            RunEvent::Console { text, .. } => Some(text.clone()),
+            RunEvent::Asked { call, tool } => {
+                Some(format!("call {} of {tool} waits for an answer", call.0))
+            }
+            RunEvent::Answered { .. } => None,
+            RunEvent::CallDecided {
+                call,
+                tool,
+                decision,
+                ..
+            } => {
+                self.tools.insert(*call, tool.to_string());
+                let decision = format!("{decision:?}").to_lowercase();
+                Some(format!("call {} of {tool}: {decision}", call.0))
+            }
+            RunEvent::CallSettled {
+                call, outcome, ms, ..
+            } => {
+                let outcome = format!("{outcome:?}").to_lowercase();
+                let tool = tool(&self.tools, call);
+                Some(format!(
+                    "call {} of {tool}: {outcome} after {ms} ms",
+                    call.0
+                ))
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! One request of a host while it is worked on.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::peer::Peer;
+use super::rpc::CAPABILITIES_KEY;
+use super::session::HostSession;
+use super::suspended::Way;
+use crate::broker::Cancel;
+use crate::upstream::Era;
+
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) session: Arc<HostSession>,
+    pub(super) peer: Peer,
+    pub(super) era: Era,
+    pub(super) params: Value,
+    pub(super) cancel: Cancel,
+    /// The handle of the session, where no transport carries one.
+    pub(super) handle: Option<String>,
+}
+
+impl Request {
+    pub(super) fn progress_token(&self) -> Option<&Value> {
+        let token = self.params.get("_meta")?.get("progressToken")?;
+        (token.is_string() || token.is_number()).then_some(token)
+    }
+
+    /// What the host can do: said with each request in the newer era, once in the older.
+    pub(super) fn capabilities(&self) -> Value {
+        match self.era {
+            Era::Modern => self
+                .params
+                .get("_meta")
+                .and_then(|meta| meta.get(CAPABILITIES_KEY))
+                .cloned()
+                .unwrap_or_default(),
+            Era::Legacy => self.session.capabilities(),
+        }
+    }
+
+    /// How a question of a run can reach the person at the host.
+    pub(super) fn way_to_ask(&self) -> Way {
+        let elicitation = self.capabilities().get("elicitation").cloned();
+        let by_form = match &elicitation {
+            Some(Value::Object(modes)) => modes.is_empty() || modes.contains_key("form"),
+            _ => false,
+        };
+        match self.era {
+            _ if !by_form => Way::Elsewhere,
+            Era::Legacy => Way::Elicit,
+            Era::Modern => Way::Return,
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! One host's connection: what it was shown, what it can do, the runs that wait
+//! for an answer, and the values that were too long for a result.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use airlock_core::catalog::Tool;
+use airlock_core::session::{Disclosed, Session, TooOften};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use super::peer::OpenRequests;
+use super::settings::Settings;
+use super::suspended::Suspended;
+use crate::broker::Cancel;
+
+/// Requests of one session that may be open at the same time.
+const REQUESTS_MAX: usize = 256;
+/// Runs of one session that may wait for an answer at the same time.
+const SUSPENDED_MAX: usize = 32;
+/// Texts that are kept for one session, whatever their length.
+const KEPT_MAX: usize = 64;
+
+#[derive(Debug)]
+pub(super) struct HostSession {
+    pub(super) id: String,
+    pub(super) open: OpenRequests,
+    /// Calls that are worked on.
+    pub(super) room: Arc<Semaphore>,
+    state: Mutex<State>,
+    settings: Settings,
+}
+
+#[derive(Debug)]
+struct State {
+    session: Session,
+    /// What the host can do, as it said at the handshake of the older era.
+    capabilities: Value,
+    requests: HashMap<String, Cancel>,
+    suspended: HashMap<String, Suspended>,
+    kept: VecDeque<(String, Arc<str>)>,
+}
+
+impl HostSession {
+    pub(super) fn new(id: String, settings: &Settings, now_ms: u64) -> Self {
+        Self {
+            id,
+            open: OpenRequests::default(),
+            room: Arc::new(Semaphore::new(settings.calls_in_flight_max)),
+            state: Mutex::new(State {
+                session: Session::new(settings.fetch_rate, now_ms),
+                capabilities: json!({}),
+                requests: HashMap::new(),
+                suspended: HashMap::new(),
+                kept: VecDeque::new(),
+            }),
+            settings: settings.clone(),
+        }
+    }
+
+    pub(super) fn disclose<'a>(&self, tools: impl IntoIterator<Item = &'a Arc<Tool>>) {
+        let mut state = self.lock();
+        tools
+            .into_iter()
+            .for_each(|tool| state.session.disclose(tool));
+    }
+
+    pub(super) fn disclosed(&self) -> Disclosed {
+        self.lock().session.disclosed()
+    }
+
+    /// Something in it would be missed: a disclosure, a run that waits, a value.
+    pub(super) fn is_worth_finding(&self) -> bool {
+        let state = self.lock();
+        state.session.has_disclosed() || !state.suspended.is_empty() || !state.kept.is_empty()
+    }
+
+    pub(super) fn fetch(&self, now_ms: u64) -> Result<(), TooOften> {
+        self.lock().session.fetch(self.settings.fetch_rate, now_ms)
+    }
+
+    pub(super) fn touch(&self, now_ms: u64) {
+        self.lock().session.touch(now_ms);
+    }
+
+    /// Nothing was said for long, and nothing is being worked on.
+    pub(super) fn is_stale(&self, now_ms: u64) -> bool {
+        let idle_ms_max = u64::try_from(self.settings.session_idle.as_millis()).unwrap_or(u64::MAX);
+        let state = self.lock();
+        state.requests.is_empty() && state.session.is_stale(now_ms, idle_ms_max)
+    }
+
+    pub(super) fn set_capabilities(&self, capabilities: Value) {
+        self.lock().capabilities = capabilities;
+    }
+
+    pub(super) fn capabilities(&self) -> Value {
+        self.lock().capabilities.clone()
+    }
+
+    /// A request begins; its id is the text in which the host wrote it.
+    pub(super) fn begin(self: &Arc<Self>, id: &str) -> Result<Begun, String> {
+        let cancel = Cancel::new();
+        let mut state = self.lock();
+        if state.requests.contains_key(id) {
+            return Err("a request with this id is being worked on".into());
+        }
+        if state.requests.len() >= REQUESTS_MAX {
+            return Err(format!(
+                "{REQUESTS_MAX} requests are being worked on already"
+            ));
+        }
+        state.requests.insert(id.to_owned(), cancel.clone());
+        Ok(Begun {
+            session: Arc::clone(self),
+            id: id.to_owned(),
+            cancel,
+        })
+    }
+
+    /// The host does not want the answer any more.
+    pub(super) fn cancel(&self, id: &str, why: &str) {
+        if let Some(cancel) = self.lock().requests.remove(id) {
+            cancel.cancel(why);
+        }
+    }
+
+    /// The host is gone.
+    pub(super) fn cancel_all(&self, why: &str) {
+        let mut state = self.lock();
+        state
+            .requests
+            .drain()
+            .for_each(|(_, cancel)| cancel.cancel(why));
+        state.suspended.clear();
+    }
+
+    /// Keeps a run that waits; gives it back when there is no room for one more.
+    pub(super) fn suspend(&self, key: String, run: Suspended) -> Result<(), Box<Suspended>> {
+        let mut state = self.lock();
+        if state.suspended.len() >= SUSPENDED_MAX {
+            state.suspended.retain(|_, it| !it.is_over());
+        }
+        if state.suspended.len() >= SUSPENDED_MAX {
+            return Err(Box::new(run));
+        }
+        state.suspended.insert(key, run);
+        Ok(())
+    }
+
+    /// Whoever takes a run that waits is the only one to go on with it.
+    pub(super) fn take_suspended(&self, key: &str) -> Option<Suspended> {
+        self.lock().suspended.remove(key)
+    }
+
+    /// The same by the id of the run.
+    pub(super) fn take_run(&self, run: &str) -> Option<Suspended> {
+        let mut state = self.lock();
+        let found = state.suspended.iter().find(|(_, it)| it.run() == run);
+        let key = found.map(|(key, _)| key.clone())?;
+        state.suspended.remove(&key)
+    }
+
+    /// Keeps a text that is read piece by piece; older ones make room.
+    pub(super) fn keep(&self, uri: String, text: Arc<str>) {
+        let mut state = self.lock();
+        state.kept.push_back((uri, text));
+        let bytes = |state: &State| state.kept.iter().map(|(_, text)| text.len()).sum::<usize>();
+        while state.kept.len() > KEPT_MAX
+            || (state.kept.len() > 1 && bytes(&state) > self.settings.kept_bytes_max)
+        {
+            state.kept.pop_front();
+        }
+    }
+
+    pub(super) fn kept(&self, uri: &str) -> Option<Arc<str>> {
+        let state = self.lock();
+        let found = state.kept.iter().rev().find(|(kept, _)| kept == uri);
+        found.map(|(_, text)| Arc::clone(text))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that is being worked on, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Begun {
+    session: Arc<HostSession>,
+    id: String,
+    pub(super) cancel: Cancel,
+}
+
+impl Begun {
+    /// An answer would be to nobody.
+    pub(super) fn is_cancelled(&self) -> bool {
+        !self.session.lock().requests.contains_key(&self.id)
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.session.lock().requests.remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(settings: &Settings) -> Arc<HostSession> {
+        Arc::new(HostSession::new("s".into(), settings, 0))
+    }
+
+    #[test]
+    fn texts_that_were_kept_make_room_for_later_ones() {
+        let settings = Settings {
+            kept_bytes_max: 10,
+            ..Settings::default()
+        };
+        let session = session(&settings);
+        session.keep("a".into(), "12345".into());
+        session.keep("b".into(), "12345".into());
+        assert!(session.kept("a").is_some());
+        session.keep("c".into(), "123456789012".into());
+        let left: Vec<_> = ["a", "b", "c"]
+            .map(|uri| session.kept(uri).is_some())
+            .into();
+        assert_eq!(left, [false, false, true]);
+    }
+
+    #[test]
+    fn an_id_is_free_again_when_its_request_is_over() {
+        let session = session(&Settings::default());
+        let begun = session.begin("1").unwrap();
+        assert!(session.begin("1").is_err() && session.begin("\"1\"").is_ok());
+        assert!(!begun.is_cancelled());
+        session.cancel("1", "enough");
+        assert!(begun.is_cancelled());
+        drop(begun);
+        assert!(session.begin("1").is_ok());
+    }
+
+    #[test]
+    fn a_session_with_a_request_in_flight_is_never_stale() {
+        let session = session(&Settings::default());
+        let begun = session.begin("1");
+        assert!(!session.is_stale(u64::MAX));
+        drop(begun);
+        assert!(session.is_stale(u64::MAX) && !session.is_stale(1));
+    }
+}

@@ -1,0 +1,70 @@
+//! How hosts are served: what is listed, when descriptions are disclosed, and
+//! what one session may use up. Nothing here is unlimited.
+
+use std::time::Duration;
+
+use airlock_core::session::FetchRate;
+
+/// What stands in `tools/list` besides our own tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Nothing: tools are called in scripts.
+    #[default]
+    Code,
+    /// Every tool in minimal form, called directly once it was disclosed.
+    Progressive,
+    /// `call_tool` alone, so that the list never changes.
+    Stable,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Disclosure {
+    /// All at once when that takes no more than a share of the context, else progressively.
+    #[default]
+    Auto,
+    Progressive,
+    Full,
+}
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub mode: Mode,
+    pub disclosure: Disclosure,
+    /// The context of the model, in tokens.
+    pub context_tokens: u64,
+    /// Share of the context that declarations may take at once, in percent.
+    pub disclosure_percent: u64,
+    pub fetch_rate: FetchRate,
+    /// Calls of one session that are worked on at the same time.
+    pub calls_in_flight_max: usize,
+    pub sessions_max: usize,
+    /// A session whose host says nothing for so long is forgotten.
+    pub session_idle: Duration,
+    /// Bytes of a result text before the rest is left behind its resource.
+    pub text_bytes_max: usize,
+    /// Bytes of reports that are kept for one session.
+    pub kept_bytes_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            mode: Mode::default(),
+            disclosure: Disclosure::default(),
+            context_tokens: 200_000,
+            disclosure_percent: 3,
+            fetch_rate: FetchRate::default(),
+            calls_in_flight_max: 16,
+            sessions_max: 1_000,
+            session_idle: Duration::from_secs(3_600),
+            text_bytes_max: 24 * 1024,
+            kept_bytes_max: 32 * 1024 * 1024,
+        }
+    }
+}
+
+impl Settings {
+    pub(super) fn tokens_at_once(&self) -> u64 {
+        self.context_tokens.saturating_mul(self.disclosure_percent) / 100
+    }
+}

@@ -1,0 +1,275 @@
+//! What all sessions share: the broker, the tools under all of their names, the
+//! search over them, and the descriptions in the forms in which they are shown.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use airlock_core::catalog::Tool;
+use airlock_core::id::{Digest, ServerName, ToolId, ToolName};
+use airlock_core::rules::Pattern;
+use airlock_core::search::{Document, Index};
+use codegen::declare::{self, Level};
+use codegen::description::Description;
+use serde_json::{Map, Value, json};
+
+use super::settings::{Disclosure, Settings};
+use crate::broker::Broker;
+
+/// Names of tools that model APIs take.
+const FLAT_CHARS_MAX: usize = 64;
+/// Text of a page of declarations has about so many characters per token.
+const CHARS_PER_TOKEN: usize = 4;
+
+/// One tool as hosts and scripts know it.
+#[derive(Debug)]
+pub(super) struct Shown {
+    pub(super) tool: Arc<Tool>,
+    /// `server.tool`, the name of the tool everywhere.
+    pub(super) name: String,
+    /// `server_tool`, where `tools/list` has it.
+    pub(super) flat: String,
+    /// The script's global that carries its server.
+    pub(super) global: String,
+    pub(super) summary: String,
+    description: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Shelf {
+    pub(super) broker: Broker,
+    /// Sorted by name; without those that some rule denies altogether.
+    pub(super) tools: Vec<Shown>,
+    /// Search answers with places in `tools`.
+    pub(super) index: Index,
+    /// All declarations, when there are so few that they are disclosed at once.
+    pub(super) at_once: Option<String>,
+    by_name: HashMap<String, usize>,
+}
+
+impl Shelf {
+    pub(super) fn new(broker: Broker, settings: &Settings) -> Self {
+        let tools = shown(&broker);
+        let by_name = names(&tools);
+        let index = Index::new(tools.iter().map(|shown| document(&broker, shown)));
+        let mut shelf = Self {
+            broker,
+            tools,
+            index,
+            at_once: None,
+            by_name,
+        };
+        shelf.at_once = shelf.declarations_at_once(settings);
+        shelf
+    }
+
+    /// A tool by any of its names: `server.tool`, `server_tool`, or as scripts call it.
+    pub(super) fn find(&self, name: &str) -> Option<&Shown> {
+        self.tools.get(*self.by_name.get(name)?)
+    }
+
+    pub(super) fn description(&self, shown: &Shown) -> Option<&Description> {
+        self.broker.descriptions().get(shown.description)
+    }
+
+    /// The servers with the number of their tools, in one line.
+    pub(super) fn servers(&self) -> String {
+        const SHOWN_MAX: usize = 40;
+        let mut servers: Vec<(&str, usize)> = Vec::new();
+        for shown in &self.tools {
+            let server = &*shown.tool.id.server.0;
+            match servers.last_mut().filter(|(name, _)| *name == server) {
+                Some((_, count)) => *count += 1,
+                None => servers.push((server, 1)),
+            }
+        }
+        let line: Vec<_> = servers
+            .iter()
+            .take(SHOWN_MAX)
+            .map(|(name, count)| format!("{name} ({count})"))
+            .collect();
+        match servers.len().checked_sub(SHOWN_MAX) {
+            Some(more @ 1..) => format!("{} and {more} more", line.join(", ")),
+            _ if line.is_empty() => "none".to_owned(),
+            _ => line.join(", "),
+        }
+    }
+
+    /// Declarations of these tools.
+    pub(super) fn declarations(&self, tools: &[&Shown], level: Level) -> String {
+        let patterns: Vec<_> = tools
+            .iter()
+            .filter_map(|shown| Pattern::parse(&shown.name).ok())
+            .collect();
+        if patterns.is_empty() {
+            String::new()
+        } else {
+            self.broker.declarations(level, &patterns)
+        }
+    }
+
+    /// The full description of one tool, under the name by which it was asked for.
+    pub(super) fn full(&self, shown: &Shown, asked_as: &str) -> Value {
+        let mut full = Map::new();
+        full.insert("name".into(), asked_as.into());
+        if asked_as != shown.name {
+            full.insert("tool".into(), shown.name.clone().into());
+        }
+        if let Some(description) = self.description(shown) {
+            if let Some(title) = &description.title {
+                full.insert("title".into(), codegen::text::neutralise(title).into());
+            }
+            let text = description.text.as_deref().unwrap_or_default();
+            full.insert("description".into(), visible(text).into());
+            full.insert("inputSchema".into(), description.input_schema.clone());
+            if let Some(output) = &description.output_schema {
+                full.insert("outputSchema".into(), output.clone());
+            }
+            full.insert("digest".into(), description.digest.to_string().into());
+        }
+        full.insert("usage_guidance".into(), self.usage(shown));
+        full.insert("error_guidance".into(), error_guidance());
+        Value::Object(full)
+    }
+
+    /// How a script calls it, with its types.
+    fn usage(&self, shown: &Shown) -> Value {
+        json!({
+            "in_scripts": format!("await {}({{…}})", shown.in_scripts()),
+            "declaration": self.declarations(&[shown], Level::Signatures),
+        })
+    }
+
+    fn declarations_at_once(&self, settings: &Settings) -> Option<String> {
+        let all = || {
+            let tools: Vec<_> = self.tools.iter().collect();
+            self.declarations(&tools, Level::Full)
+        };
+        match settings.disclosure {
+            Disclosure::Progressive => None,
+            Disclosure::Full => Some(all()),
+            Disclosure::Auto => {
+                let text = all();
+                let tokens = text.len().div_ceil(CHARS_PER_TOKEN) as u64;
+                (tokens <= settings.tokens_at_once()).then_some(text)
+            }
+        }
+    }
+}
+
+impl Shown {
+    /// `server.tool` as it is written in a script.
+    pub(super) fn in_scripts(&self) -> String {
+        let (global, member) = (&self.global, &self.tool.member);
+        format!("{global}.{member}")
+    }
+}
+
+fn shown(broker: &Broker) -> Vec<Shown> {
+    let mut tools = Vec::new();
+    for server in &broker.stubs().servers {
+        for stub in &server.tools {
+            let id = ToolId {
+                server: ServerName(server.server.as_str().into()),
+                tool: ToolName(stub.wire_name.as_str().into()),
+            };
+            let Some(tool) = broker.catalog().find(&id).cloned() else {
+                continue;
+            };
+            if !broker.may_ever_call(&id) {
+                continue;
+            }
+            let description = broker.descriptions().get(stub.description);
+            tools.push(Shown {
+                tool,
+                name: id.to_string(),
+                flat: String::new(),
+                global: server.global.clone(),
+                summary: description.map(declare::summary).unwrap_or_default(),
+                description: stub.description,
+            });
+        }
+    }
+    tools.sort_by(|a, b| a.tool.id.cmp(&b.tool.id));
+    give_flat_names(&mut tools);
+    tools
+}
+
+/// A name that is too long, or that two tools would have, ends in a piece of a digest.
+fn give_flat_names(tools: &mut [Shown]) {
+    let plain = |shown: &Shown| {
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let id = &shown.tool.id;
+        let name = format!("{}_{}", id.server.0, id.tool.0);
+        name.replace(|c| !fits(c), "_")
+    };
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for shown in tools.iter() {
+        *counts.entry(plain(shown)).or_default() += 1;
+    }
+    let reserved: HashSet<&str> = super::meta::NAMES.into_iter().collect();
+    for shown in tools {
+        let name = plain(shown);
+        let is_free = counts.get(&name) == Some(&1) && !reserved.contains(name.as_str());
+        shown.flat = if is_free && name.len() <= FLAT_CHARS_MAX {
+            name
+        } else {
+            let digest = Digest::of(shown.name.as_bytes()).to_string();
+            let piece: String = digest.chars().rev().take(8).collect();
+            let head: String = name.chars().take(FLAT_CHARS_MAX - 9).collect();
+            format!("{head}_{piece}")
+        };
+    }
+}
+
+/// The first name given wins: `server.tool` before all others.
+fn names(tools: &[Shown]) -> HashMap<String, usize> {
+    let mut names = HashMap::new();
+    let full = tools.iter().map(|shown| shown.name.clone());
+    let flat = tools.iter().map(|shown| shown.flat.clone());
+    let called = tools.iter().map(Shown::in_scripts);
+    let stub = tools.iter().map(|shown| shown.tool.flat.clone());
+    for (place, name) in full
+        .enumerate()
+        .chain(flat.enumerate())
+        .chain(called.enumerate())
+        .chain(stub.enumerate())
+    {
+        if !name.is_empty() {
+            names.entry(name).or_insert(place);
+        }
+    }
+    names
+}
+
+fn document(broker: &Broker, shown: &Shown) -> Document {
+    let description = broker.descriptions().get(shown.description);
+    let properties = description
+        .and_then(|it| it.input_schema.get("properties"))
+        .and_then(Value::as_object);
+    let parameters = properties.map(|it| it.keys().cloned().collect::<Vec<_>>().join(" "));
+    let title = description.and_then(|it| it.title.clone());
+    let text = description.and_then(|it| it.text.clone());
+    Document {
+        name: shown.tool.id.tool.0.to_string(),
+        server: shown.tool.id.server.0.to_string(),
+        text: [title, text]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join("\n"),
+        parameters: parameters.unwrap_or_default(),
+    }
+}
+
+/// Prose with its lines, and without characters that hide.
+pub(super) fn visible(text: &str) -> String {
+    let keep = |c: &char| matches!(c, '\n' | '\t') || !codegen::text::is_invisible(*c);
+    text.chars().filter(keep).collect()
+}
+
+fn error_guidance() -> Value {
+    json!(
+        "In a script a failed call throws a ToolError with code, tool, message, retryable, content and structuredContent. \
+           `invalid-arguments`, `denied`, `refused` and `unanswered` mean that nothing happened; `tool-failed` that something may have."
+    )
+}

@@ -1,0 +1,183 @@
+//! One host over stdin and stdout: the process is the session. Lines in, lines
+//! out; requests are worked on side by side.
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::mpsc;
+
+use super::desk::Desk;
+use super::peer::{OUTBOX_MESSAGES, Peer};
+use super::request::Request;
+use super::rpc::{self, MESSAGE_BYTES_MAX, Refusal};
+use super::session::{Begun, HostSession};
+use crate::upstream::jsonrpc::{self, Incoming};
+use crate::upstream::lines::{Line, Lines};
+
+/// Serves until the input ends; whatever is still worked on then is cancelled.
+pub(super) async fn serve(
+    desk: Desk,
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+) -> io::Result<()> {
+    let (outbox, queue) = mpsc::channel(OUTBOX_MESSAGES);
+    let writer = tokio::spawn(write_all(output, queue));
+    let session = HostSession::new("stdio".into(), desk.settings(), desk.now_ms());
+    let connection = Connection {
+        desk,
+        session: Arc::new(session),
+        peer: Peer::new(outbox),
+    };
+    let read = connection.read_all(input).await;
+    connection.session.cancel_all("the host is gone");
+    drop(connection);
+    let written = writer
+        .await
+        .unwrap_or_else(|error| Err(io::Error::other(error)));
+    read.and(written)
+}
+
+struct Connection {
+    desk: Desk,
+    session: Arc<HostSession>,
+    peer: Peer,
+}
+
+impl Connection {
+    async fn read_all(&self, input: impl AsyncRead + Unpin) -> io::Result<()> {
+        let mut lines = Lines::new(input, MESSAGE_BYTES_MAX as usize);
+        while let Some(line) = lines.next().await? {
+            let alive = match line {
+                Line::Whole(line) if line.trim_ascii().is_empty() => true,
+                Line::Whole(line) => self.hear(line).await,
+                Line::TooLong { .. } => {
+                    let message = format!("a message is longer than {MESSAGE_BYTES_MAX} bytes");
+                    let refusal = Refusal::new(rpc::INVALID_REQUEST, message);
+                    self.peer.send(refusal.message_to_nobody()).await
+                }
+                Line::Endless { .. } => return Err(io::Error::other("a line without end")),
+            };
+            if !alive {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// False when nobody reads our answers any more.
+    async fn hear(&self, line: &[u8]) -> bool {
+        match jsonrpc::parse(line) {
+            Incoming::Request { id, method, params } => self.request(id, method, params).await,
+            Incoming::Notification { method, params } => {
+                if method == "notifications/cancelled" {
+                    cancelled(&self.session, params);
+                }
+                true
+            }
+            Incoming::Answer { id, answer } => {
+                self.session.open.answered(id, answer);
+                true
+            }
+            Incoming::Stray => match stray(line) {
+                Some(refusal) => self.peer.send(refusal.message_to_nobody()).await,
+                None => true,
+            },
+        }
+    }
+
+    async fn request(
+        &self,
+        id: &RawValue,
+        method: Cow<'_, str>,
+        params: Option<&RawValue>,
+    ) -> bool {
+        let read = rpc::params(params).and_then(|params| Ok((rpc::era_of(&params)?, params)));
+        let (era, params) = match read {
+            Ok(read) => read,
+            Err(refusal) => return self.peer.send(refusal.message(id)).await,
+        };
+        let begun = match self.session.begin(id.get()) {
+            Ok(begun) => begun,
+            Err(why) => {
+                let refusal = Refusal::new(rpc::INVALID_REQUEST, why);
+                return self.peer.send(refusal.message(id)).await;
+            }
+        };
+        let request = Request {
+            session: Arc::clone(&self.session),
+            peer: self.peer.clone(),
+            era,
+            params,
+            cancel: begun.cancel.clone(),
+            handle: None,
+        };
+        let (desk, method, id) = (self.desk.clone(), method.into_owned(), id.to_owned());
+        if method == "initialize" {
+            // What follows it relies on what it said.
+            return answer(&desk, &method, request, &id, begun).await;
+        }
+        tokio::spawn(async move { answer(&desk, &method, request, &id, begun).await });
+        true
+    }
+}
+
+/// Answers one request, unless its host has cancelled it.
+async fn answer(desk: &Desk, method: &str, request: Request, id: &RawValue, begun: Begun) -> bool {
+    let message = match desk.answer(method, &request).await {
+        Ok(result) => jsonrpc::result(id, &result.to_string()),
+        Err(refusal) => refusal.message(id),
+    };
+    if begun.is_cancelled() {
+        return true;
+    }
+    drop(begun);
+    request.peer.send(message).await
+}
+
+/// The host does not want an answer any more.
+pub(super) fn cancelled(session: &HostSession, params: Option<&RawValue>) {
+    let Ok(params) = rpc::params(params) else {
+        return;
+    };
+    if let Some(id) = params.get("requestId") {
+        let why = params.get("reason").and_then(serde_json::Value::as_str);
+        let why = why.map_or_else(
+            || "the host cancelled it".to_owned(),
+            |why| format!("the host cancelled it: {}", rpc::shown(why)),
+        );
+        session.cancel(&id.to_string(), &why);
+    }
+}
+
+/// What is said to a message that is none. Nothing to what may be an answer: two
+/// sides that answer each other's errors never end.
+pub(super) fn stray(line: &[u8]) -> Option<Refusal> {
+    let head = line.trim_ascii_start();
+    let Ok(text) = std::str::from_utf8(head) else {
+        return Some(Refusal::new(rpc::PARSE_ERROR, "the message is not UTF-8"));
+    };
+    if serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() {
+        return Some(Refusal::new(rpc::PARSE_ERROR, "the message is not JSON"));
+    }
+    let is_request = !text.starts_with('{') || text.contains("\"method\"");
+    is_request.then(|| {
+        let message = "the message is no JSON-RPC 2.0 request: one object with `jsonrpc`, \
+                       `method` and a short `id`";
+        Refusal::new(rpc::INVALID_REQUEST, message)
+    })
+}
+
+async fn write_all(
+    mut output: impl AsyncWrite + Unpin,
+    mut queue: mpsc::Receiver<Vec<u8>>,
+) -> io::Result<()> {
+    while let Some(mut message) = queue.recv().await {
+        message.push(b'\n');
+        output.write_all(&message).await?;
+        output.flush().await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! Questions of a run that the person at the host answers.
+
+use super::*;
+
+const CODE: &str = "try { return await word.ask({text: 'x'}) } catch (e) { return e.code }";
+
+fn all() -> Settings {
+    Settings {
+        disclosure: Disclosure::Full,
+        ..Settings::default()
+    }
+}
+
+fn answers() -> [(Value, Value); 4] {
+    let accept = |decision: &str| json!({"action": "accept", "content": {"decision": decision}});
+    [
+        (accept("allow"), json!({"text": "x"})),
+        (accept("refuse"), json!("refused")),
+        (json!({"action": "decline"}), json!("refused")),
+        (json!({"action": "cancel"}), json!("unanswered")),
+    ]
+}
+
+fn each(era: Era) -> Vec<(Way, (Value, Value))> {
+    let ways = WAYS.into_iter().filter(|way| way.era == era);
+    ways.flat_map(|way| answers().map(|it| (way, it))).collect()
+}
+
+#[tokio::test]
+async fn a_host_of_the_older_era_is_asked_by_a_request() {
+    for (way, (answer, expected)) in each(Era::Legacy) {
+        let capabilities = json!({"elicitation": {}});
+        let mut host = Host::connect_as(way, all(), capabilities).await;
+        let params = json!({"name": "run_script", "arguments": {"code": CODE}});
+        let id = host.begin("tools/call", params).await;
+        let asked = host.asked().await;
+        assert_eq!(asked["method"], "elicitation/create");
+        let message = asked["params"]["message"].as_str().unwrap();
+        assert!(
+            message.contains("word.ask") && message.contains("\"text\": \"x\""),
+            "{message}"
+        );
+        let reply = json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer});
+        host.say(&reply.to_string()).await;
+        let result = host.answer_to(id).await.unwrap();
+        assert_eq!(result["structuredContent"]["value"], expected, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_host_of_the_newer_era_is_given_the_question_and_comes_back_with_the_answer() {
+    for (way, (answer, expected)) in each(Era::Modern) {
+        let capabilities = json!({"elicitation": {"form": {}}});
+        let mut host = Host::connect_as(way, all(), capabilities).await;
+        let mut params = json!({"name": "run_script", "arguments": {"code": CODE}});
+        let first = host.request("tools/call", params.clone()).await.unwrap();
+        assert_eq!(first["resultType"], "input_required", "{first}");
+        let request = &first["inputRequests"]["call-1"];
+        assert_eq!(request["method"], "elicitation/create");
+        params["requestState"] = first["requestState"].clone();
+        params["inputResponses"] = json!({"call-1": answer});
+        let second = host.request("tools/call", params.clone()).await.unwrap();
+        assert_eq!(second["structuredContent"]["value"], expected, "{second}");
+        let third = host.request("tools/call", params).await.unwrap();
+        assert!(
+            is_error(&third) && text(&third).contains("used already"),
+            "{third}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn several_questions_are_put_together_and_a_state_serves_one_request_alone() {
+    let capabilities = json!({"elicitation": {}});
+    let mut host = Host::connect_as(MODERN, all(), capabilities).await;
+    let code = "const all = await Promise.all([1, 2].map((n) => word.ask({text: `${n}`})));
+        return all.map((it) => it.text)";
+    let mut params = json!({"name": "run_script", "arguments": {"code": code}});
+    let mut result = host.request("tools/call", params.clone()).await.unwrap();
+    let state = result["requestState"].clone();
+    for foreign in [
+        json!({"name": "run_script", "arguments": {"code": "return 1"}, "requestState": state}),
+        json!({"name": "run_script", "arguments": {"code": code}, "requestState": "forged"}),
+        json!({"name": "run_script", "arguments": {"code": code}, "requestState": 7}),
+    ] {
+        let refused = host.request("tools/call", foreign).await.unwrap();
+        assert!(is_error(&refused), "{refused}");
+    }
+    while result["resultType"] == "input_required" {
+        let yes = json!({"action": "accept", "content": {"decision": "allow"}});
+        let keys = result["inputRequests"].as_object().unwrap().keys();
+        let responses: serde_json::Map<_, _> = keys.map(|key| (key.clone(), yes.clone())).collect();
+        params["inputResponses"] = responses.into();
+        params["requestState"] = result["requestState"].clone();
+        result = host.request("tools/call", params.clone()).await.unwrap();
+    }
+    assert_eq!(
+        result["structuredContent"]["value"],
+        json!(["1", "2"]),
+        "{result}"
+    );
+}
+
+#[tokio::test]
+async fn a_host_that_cannot_ask_gets_the_answer_of_the_configured_approver() {
+    for way in WAYS {
+        let mut host = Host::connect_as(way, all(), json!({"elicitation": {"url": {}}})).await;
+        let result = host.run(CODE).await;
+        assert_eq!(
+            result["structuredContent"]["value"], "unanswered",
+            "{result}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_does_not_wait_cannot_be_resumed() {
+    for way in WAYS {
+        let mut host = Host::connect(way, all()).await;
+        for args in [
+            json!({}),
+            json!({"run": "x"}),
+            json!({"run": 1}),
+            json!({"id": "x"}),
+        ] {
+            let result = host.call("resume_run", args).await;
+            assert!(is_error(&result));
+        }
+    }
+}

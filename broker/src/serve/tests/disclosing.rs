@@ -1,0 +1,314 @@
+//! The progressive disclosure document, number by number, in both eras.
+
+use super::*;
+
+const MINIMAL: &str = r#"{"type":"object","additionalProperties":true}"#;
+
+async fn progressive(way: Way) -> Host {
+    Host::connect(way, in_mode(Mode::Progressive)).await
+}
+
+#[tokio::test]
+async fn s3_1_the_list_has_minimal_descriptions_and_no_parameters() {
+    for way in WAYS {
+        let mut host = progressive(way).await;
+        let list = host.request("tools/list", json!({})).await.unwrap();
+        let tools = list["tools"].as_array().unwrap();
+        let echo = tools
+            .iter()
+            .find(|tool| tool["name"] == "word_echo")
+            .unwrap();
+        assert_eq!(echo["description"], "Gives its arguments back.");
+        assert_eq!(echo["inputSchema"].to_string(), MINIMAL);
+        assert_eq!(echo.as_object().unwrap().len(), 3);
+    }
+}
+
+#[tokio::test]
+async fn s3_1_and_s10_2_a_tool_that_may_never_be_called_is_not_shown() {
+    for way in WAYS {
+        let mut host = progressive(way).await;
+        let list = host.request("tools/list", json!({})).await.unwrap();
+        assert!(!list.to_string().contains("secret"));
+        let found = host.descriptions("?tools=word.secret").await;
+        let error = &found["word.secret"];
+        assert_eq!(error["error"], "Tool 'word.secret' not found");
+        assert!(!error["available_tools"].to_string().contains("secret"));
+        let search = host.call("search_tools", json!({"query": "secret"})).await;
+        assert!(!text(&search).contains("secret"), "{search}");
+    }
+}
+
+#[tokio::test]
+async fn s4_1_and_s4_2_the_resource_is_listed_with_its_workflow() {
+    for way in WAYS {
+        let mut host = progressive(way).await;
+        let list = host.request("resources/list", json!({})).await.unwrap();
+        let resource = &list["resources"][0];
+        assert_eq!(resource["uri"], "resource:///tool_descriptions");
+        assert_eq!(resource["mimeType"], "application/json");
+        assert!(
+            resource["name"]
+                .as_str()
+                .unwrap()
+                .contains("tool_descriptions")
+        );
+        let about = resource["description"].as_str().unwrap();
+        for part in [
+            "tools/list",
+            "resource:///tool_descriptions?tools=TOOL_NAME",
+            "TOOL_1,TOOL_2",
+            "CANNOT",
+            "authorizes",
+            "session",
+        ] {
+            assert!(about.contains(part), "{part}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn s4_3_and_s4_4_exactly_the_named_tools_are_described_in_full() {
+    for way in WAYS {
+        let mut host = progressive(way).await;
+        let found = host.descriptions("?tools=word_echo,word_to-upper").await;
+        let found = found.as_object().unwrap();
+        assert_eq!(
+            found.keys().collect::<Vec<_>>(),
+            ["word_echo", "word_to-upper"]
+        );
+        for (name, full) in found {
+            assert_eq!(full["name"], json!(name));
+            assert!(full["inputSchema"]["properties"]["text"].is_object());
+            assert!(full["usage_guidance"]["in_scripts"].is_string());
+            assert!(full["error_guidance"].is_string());
+            assert!(full["digest"].as_str().unwrap().starts_with("sha256:"));
+        }
+        let upper = host.descriptions("?tools=word%2Eto-upper").await;
+        assert_eq!(
+            upper["word.to-upper"]["usage_guidance"]["in_scripts"],
+            "await word.to_upper({…})"
+        );
+    }
+}
+
+#[tokio::test]
+async fn s6_1_without_a_selection_the_error_has_its_documented_shape() {
+    for way in WAYS {
+        let mut host = progressive(way).await;
+        for query in ["", "?", "?tools=", "?tools=,,", "?tool=word.echo"] {
+            let error = &host.descriptions(query).await["error"];
+            assert_eq!(error["code"], "MISSING_TOOL_SELECTION", "{query}");
+            assert_eq!(
+                error["message"],
+                "You must specify one or more tool names in the 'tools' parameter."
+            );
+            assert_eq!(
+                error["examples"],
+                json!([
+                    "resource:///tool_descriptions?tools=tool_name",
+                    "resource:///tool_descriptions?tools=tool1,tool2"
+                ])
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn s6_2_a_tool_that_was_not_described_is_not_called_and_the_error_says_where_to_read() {
+    for way in WAYS {
+        let mut host = progressive(way).await;
+        let result = host.call("word_echo", json!({"text": "a"})).await;
+        assert!(is_error(&result));
+        let error: Value = serde_json::from_str(text(&result)).unwrap();
+        assert_eq!(
+            error,
+            json!({"error": {
+                "code": "TOOL_DESCRIPTION_REQUIRED",
+                "message": "Tool 'word_echo' requires fetching its description before use.",
+                "resource_uri": "resource:///tool_descriptions?tools=word_echo",
+            }})
+        );
+        host.descriptions("?tools=word_echo").await;
+        let result = host.call("word_echo", json!({"text": "a"})).await;
+        assert_eq!(
+            result["structuredContent"],
+            json!({"text": "a"}),
+            "{result}"
+        );
+        assert!(!is_error(&result));
+    }
+}
+
+#[tokio::test]
+async fn s6_3_an_unknown_tool_is_an_entry_of_its_own_beside_the_others() {
+    for way in WAYS {
+        let mut host = progressive(way).await;
+        let found = host.descriptions("?tools=word.echo,unknown_tool").await;
+        assert_eq!(found["word.echo"]["name"], "word.echo");
+        assert_eq!(
+            found["unknown_tool"]["error"],
+            "Tool 'unknown_tool' not found"
+        );
+        let available = found["unknown_tool"]["available_tools"].as_array().unwrap();
+        assert!(available.contains(&json!("word.echo")));
+    }
+}
+
+#[tokio::test]
+async fn s5_1_an_authorization_lasts_as_long_as_its_session() {
+    for way in WAYS {
+        let mut host = progressive(way).await;
+        host.descriptions("?tools=word.echo").await;
+        for _ in 0..3 {
+            assert!(!is_error(&host.call("word_echo", json!({})).await));
+            assert!(!is_error(&host.call("word.echo", json!({})).await));
+        }
+        assert!(is_error(&host.call("word_to-upper", json!({})).await));
+    }
+}
+
+#[tokio::test]
+async fn s5_3_a_description_opens_no_other_door() {
+    for way in WAYS {
+        let mut host = progressive(way).await;
+        host.descriptions("?tools=word.ask").await;
+        let result = host.call("word_ask", json!({})).await;
+        assert!(
+            is_error(&result) && text(&result).contains("unanswered"),
+            "{result}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn details_disclose_exactly_as_the_resource_does() {
+    for way in WAYS {
+        let mut host = Host::connect(way, settings()).await;
+        let code = "return await word.echo({text: 'a'})";
+        assert!(text(&host.run(code).await).contains("TOOL_DESCRIPTION_REQUIRED"));
+        let details = host
+            .call("get_tool_details", json!({"tools": ["word.echo"]}))
+            .await;
+        assert!(text(&details).contains("text?: string"), "{details}");
+        let result = host.run(code).await;
+        assert_eq!(
+            result["structuredContent"]["value"],
+            json!({"text": "a"}),
+            "{result}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_script_hears_of_all_missing_descriptions_before_its_first_effect() {
+    for way in WAYS {
+        let mut host = Host::connect(way, settings()).await;
+        host.descriptions("?tools=word.echo").await;
+        let code = "await word.echo({}); await word_to_upper({}); return clock['wait']({})";
+        let result = host.run(code).await;
+        let error = &result["structuredContent"]["error"];
+        assert_eq!(
+            error["tools"],
+            json!(["clock.wait", "word.to-upper"]),
+            "{result}"
+        );
+        assert_eq!(
+            error["resource_uri"],
+            "resource:///tool_descriptions?tools=clock.wait,word.to-upper"
+        );
+        assert!(is_error(&result) && result["structuredContent"].get("calls").is_none());
+        let declared = json!({"code": "return 1", "tools": ["word.fail"]});
+        let result = host.call("run_script", declared).await;
+        assert!(
+            text(&result).contains("TOOL_DESCRIPTION_REQUIRED"),
+            "{result}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_a_script_hides_is_stopped_when_it_is_made() {
+    for way in WAYS {
+        let mut host = Host::connect(way, settings()).await;
+        let code = "const w = word; const name = 'ec' + 'ho';
+            try { await w[name]({}) } catch (e) { return [e.code, e.message] }";
+        let result = host.run(code).await;
+        let value = &result["structuredContent"]["value"];
+        assert_eq!(value[0], "not-disclosed", "{result}");
+        let message = value[1].as_str().unwrap();
+        assert!(message.contains("TOOL_DESCRIPTION_REQUIRED"));
+        assert!(message.contains("resource:///tool_descriptions?tools=word.echo"));
+    }
+}
+
+#[tokio::test]
+async fn few_tools_are_disclosed_at_once_and_many_are_not() {
+    let at_once = |share| Settings {
+        disclosure: Disclosure::Auto,
+        disclosure_percent: share,
+        ..Settings::default()
+    };
+    for way in WAYS {
+        let mut host = Host::connect(way, at_once(3)).await;
+        let list = host.request("tools/list", json!({})).await.unwrap();
+        assert!(
+            list.to_string()
+                .contains("Gives its arguments back. It is polite.")
+        );
+        let result = host.run("return (await word.echo({text: 'x'})).text").await;
+        assert_eq!(text(&result).lines().next(), Some("x"), "{result}");
+
+        let mut host = Host::connect(way, at_once(0)).await;
+        let list = host.request("tools/list", json!({})).await.unwrap();
+        assert!(!list.to_string().contains("It is polite."));
+        assert!(is_error(&host.run("return await word.echo({})").await));
+    }
+}
+
+#[tokio::test]
+async fn s10_3_fetches_are_limited() {
+    for way in WAYS {
+        let rate = airlock_core::session::FetchRate {
+            burst: 2,
+            per_minute: 1,
+        };
+        let settings = Settings {
+            fetch_rate: rate,
+            ..settings()
+        };
+        let mut host = Host::connect(way, settings).await;
+        host.descriptions("?tools=word.echo").await;
+        host.descriptions("?tools=word.echo").await;
+        let params = json!({"uri": "resource:///tool_descriptions?tools=word.echo"});
+        let error = host.request("resources/read", params).await.unwrap_err();
+        assert_eq!(error["data"]["error"]["code"], "RATE_LIMITED");
+        let details = host
+            .call("get_tool_details", json!({"tools": ["word.echo"]}))
+            .await;
+        assert!(is_error(&details) && text(&details).contains("too often"));
+    }
+}
+
+#[tokio::test]
+async fn in_stable_mode_one_tool_calls_all_others() {
+    for way in WAYS {
+        let mut host = Host::connect(way, in_mode(Mode::Stable)).await;
+        let args = json!({"name": "word.echo", "args": {"text": "a"}});
+        let refused = host.call("call_tool", args.clone()).await;
+        assert!(text(&refused).contains("TOOL_DESCRIPTION_REQUIRED"));
+        host.call("get_tool_details", json!({"tools": "word.echo"}))
+            .await;
+        let result = host.call("call_tool", args).await;
+        assert_eq!(result["structuredContent"], json!({"text": "a"}));
+        for wrong in [
+            json!({}),
+            json!({"name": "x.y"}),
+            json!({"name": "word.echo", "args": 1}),
+            json!({"name": "word.echo", "arguments": {}}),
+        ] {
+            let result = host.call("call_tool", wrong.clone()).await;
+            assert!(is_error(&result), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! A host as the tests need one: it speaks either era over either transport,
+//! and collects what it is told between its requests.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream,
+};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+
+use crate::broker::{Broker, InProcessTool, ToolFailure};
+use crate::scratch::Scratch;
+use crate::serve::{Gate, Serve, Settings, rpc};
+use crate::upstream::Era;
+use crate::upstream::era::MODERN_VERSION;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Over {
+    Streams,
+    Http,
+}
+
+/// How a host speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Way {
+    pub(super) era: Era,
+    pub(super) over: Over,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} over {:?}", self.era, self.over)
+    }
+}
+
+pub(super) struct Host {
+    way: Way,
+    capabilities: Value,
+    line: Line,
+    heard: mpsc::UnboundedReceiver<Value>,
+    latest: u64,
+    /// The handle of our session, as it was last given.
+    pub(super) handle: Option<Value>,
+    pub(super) told: VecDeque<Value>,
+    /// Requests that are on their way over HTTP: aborting one is hanging up.
+    pub(super) posts: BTreeMap<u64, tokio::task::AbortHandle>,
+    _scratch: Arc<Scratch>,
+}
+
+enum Line {
+    Streams(DuplexStream),
+    Http {
+        address: SocketAddr,
+        heard: mpsc::UnboundedSender<Value>,
+        /// What the older era carries in a header.
+        session: Arc<Mutex<Option<String>>>,
+    },
+}
+
+/// What all hosts of a test connect to.
+pub(super) struct House {
+    serve: Serve,
+    address: SocketAddr,
+    scratch: Arc<Scratch>,
+}
+
+fn tool<F, Fut>(server: &str, name: &str, text: &str, function: F) -> InProcessTool
+where
+    F: Fn(Value) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Value, ToolFailure>> + 'static,
+{
+    let schema = json!({
+        "type": "object",
+        "properties": {"text": {"type": "string", "description": "Any text"}},
+        "additionalProperties": false,
+    });
+    let description = json!({"name": name, "description": text, "inputSchema": schema});
+    InProcessTool::new(server, description, function)
+}
+
+/// A few tools; `word.secret` is denied, `word.ask` is asked about.
+async fn broker(scratch: &Scratch) -> Broker {
+    let echo = async |args: Value| Ok(args);
+    let never = async |_| std::future::pending::<Result<Value, ToolFailure>>().await;
+    let upper = async |args: Value| {
+        let text = args["text"].as_str().unwrap_or_default().to_uppercase();
+        Ok(json!({"text": text}))
+    };
+    let polite = "Gives its arguments back. It is polite.";
+    Broker::builder()
+        .state_dir(scratch.path())
+        .approver(crate::approver::Never)
+        .allow("*.*")
+        .and_then(|it| it.ask("word.ask"))
+        .and_then(|it| it.deny("word.secret"))
+        .unwrap()
+        .tool(tool("word", "echo", polite, echo))
+        .tool(tool("word", "to-upper", "Makes text upper case.", upper))
+        .tool(tool("word", "fail", "Always fails.", async |_| {
+            Err::<Value, _>(ToolFailure::new("no luck"))
+        }))
+        .tool(tool("word", "ask", "Is asked about.", echo))
+        .tool(tool("word", "secret", "Is never called.", echo))
+        .tool(tool("clock", "wait", "Waits for ever.", never))
+        .build()
+        .await
+        .unwrap()
+}
+
+impl House {
+    pub(super) async fn open(settings: Settings) -> Self {
+        let scratch = Scratch::new();
+        let serve = Serve::new(settings).unwrap();
+        serve.ready(broker(&scratch).await);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let gate = Gate::new(address, None).unwrap();
+        let hosting = serve.clone();
+        tokio::spawn(async move { hosting.http(listener, gate).await });
+        Self {
+            serve,
+            address,
+            scratch: Arc::new(scratch),
+        }
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(super) async fn host(&self, way: Way, capabilities: Value) -> Host {
+        let (hear, heard) = mpsc::unbounded_channel();
+        let line = match way.over {
+            Over::Streams => Line::Streams(self.streams(hear)),
+            Over::Http => Line::Http {
+                address: self.address,
+                heard: hear,
+                session: Arc::default(),
+            },
+        };
+        let mut host = Host {
+            way,
+            capabilities: capabilities.clone(),
+            line,
+            heard,
+            latest: 0,
+            handle: None,
+            told: VecDeque::new(),
+            posts: BTreeMap::new(),
+            _scratch: Arc::clone(&self.scratch),
+        };
+        if way.era == Era::Legacy {
+            let info = json!({"name": "test", "version": "1"});
+            let params = json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": capabilities,
+                "clientInfo": info,
+            });
+            host.request("initialize", params).await.unwrap();
+            host.notify("notifications/initialized", json!({})).await;
+        }
+        host
+    }
+
+    fn streams(&self, hear: mpsc::UnboundedSender<Value>) -> DuplexStream {
+        let (input, theirs) = tokio::io::duplex(1024 * 1024);
+        let (ours, output) = tokio::io::duplex(1024 * 1024);
+        let serve = self.serve.clone();
+        tokio::spawn(async move { serve.over(theirs, ours).await });
+        tokio::spawn(async move {
+            let mut lines = BufReader::new(output).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                let _ = hear.send(serde_json::from_str(&line).unwrap());
+            }
+        });
+        input
+    }
+}
+
+impl Host {
+    pub(super) async fn connect(way: Way, settings: Settings) -> Self {
+        Self::connect_as(way, settings, json!({})).await
+    }
+
+    /// A host that can do what `capabilities` say.
+    pub(super) async fn connect_as(way: Way, settings: Settings, capabilities: Value) -> Self {
+        House::open(settings).await.host(way, capabilities).await
+    }
+
+    pub(super) async fn say(&mut self, message: &str) {
+        match &mut self.line {
+            Line::Streams(input) => {
+                input.write_all(message.as_bytes()).await.unwrap();
+                input.write_all(b"\n").await.unwrap();
+            }
+            Line::Http {
+                address,
+                heard,
+                session,
+            } => {
+                let post = post_and_hear(
+                    *address,
+                    message.to_owned(),
+                    heard.clone(),
+                    Arc::clone(session),
+                );
+                let posted = tokio::spawn(post).abort_handle();
+                self.posts.insert(self.latest, posted);
+            }
+        }
+    }
+
+    /// Notifications arrive before whatever is said next.
+    pub(super) async fn notify(&mut self, method: &str, params: Value) {
+        let message = json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string();
+        match &self.line {
+            Line::Streams(_) => self.say(&message).await,
+            Line::Http {
+                address,
+                heard,
+                session,
+            } => post_and_hear(*address, message, heard.clone(), Arc::clone(session)).await,
+        }
+    }
+
+    /// Does not want the answer any more, in the way that the era and the transport have.
+    pub(super) async fn cancel(&mut self, id: u64) {
+        match self.way {
+            Way {
+                era: Era::Modern,
+                over: Over::Http,
+            } => self.posts.remove(&id).unwrap().abort(),
+            _ => {
+                let why = json!({"requestId": id, "reason": "enough"});
+                self.notify("notifications/cancelled", why).await;
+            }
+        }
+    }
+
+    /// Sends a request and does not wait; its id.
+    pub(super) async fn begin(&mut self, method: &str, mut params: Value) -> u64 {
+        self.latest += 1;
+        if self.way.era == Era::Modern {
+            params["_meta"][rpc::VERSION_KEY] = MODERN_VERSION.into();
+            params["_meta"][rpc::CAPABILITIES_KEY] = self.capabilities.clone();
+            if let Some(handle) = &self.handle {
+                params["_meta"][rpc::SESSION_KEY] = handle.clone();
+            }
+        }
+        let id = self.latest;
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        self.say(&message.to_string()).await;
+        id
+    }
+
+    /// The next message, whatever it is.
+    pub(super) async fn hear(&mut self) -> Value {
+        self.heard.recv().await.expect("a message")
+    }
+
+    pub(super) async fn answer_to(&mut self, id: u64) -> Result<Value, Value> {
+        loop {
+            let message = self.hear().await;
+            if message["id"] == id && message.get("method").is_none() {
+                if let Some(handle) = message["result"]["_meta"].get(rpc::SESSION_KEY) {
+                    self.handle = Some(handle.clone());
+                }
+                return match message.get("error") {
+                    Some(error) => Err(error.clone()),
+                    None => Ok(message["result"].clone()),
+                };
+            }
+            self.told.push_back(message);
+        }
+    }
+
+    /// The next request of the other side to us.
+    pub(super) async fn asked(&mut self) -> Value {
+        loop {
+            let message = self.hear().await;
+            if message.get("method").is_some() && message.get("id").is_some() {
+                return message;
+            }
+            self.told.push_back(message);
+        }
+    }
+
+    pub(super) async fn request(&mut self, method: &str, params: Value) -> Result<Value, Value> {
+        let id = self.begin(method, params).await;
+        self.answer_to(id).await
+    }
+
+    pub(super) async fn call(&mut self, name: &str, args: Value) -> Value {
+        let params = json!({"name": name, "arguments": args});
+        self.request("tools/call", params).await.unwrap()
+    }
+
+    pub(super) async fn run(&mut self, code: &str) -> Value {
+        self.call("run_script", json!({"code": code})).await
+    }
+
+    /// The JSON of the resource with these tools.
+    pub(super) async fn descriptions(&mut self, query: &str) -> Value {
+        let uri = format!("resource:///tool_descriptions{query}");
+        let read = self
+            .request("resources/read", json!({"uri": uri}))
+            .await
+            .unwrap();
+        let contents = &read["contents"][0];
+        assert_eq!(contents["uri"], uri);
+        assert_eq!(contents["mimeType"], "application/json");
+        serde_json::from_str(contents["text"].as_str().unwrap()).unwrap()
+    }
+}
+
+/// A response as it came.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) status: u16,
+    pub(super) headers: String,
+    pub(super) body: String,
+}
+
+/// One request whose whole response is waited for.
+pub(super) async fn fetch(
+    address: SocketAddr,
+    verb: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Page {
+    let mut stream = open(address, verb, headers, body).await;
+    let (status, headers) = head(&mut stream).await;
+    let mut body = String::new();
+    stream.read_to_string(&mut body).await.unwrap();
+    Page {
+        status,
+        headers,
+        body,
+    }
+}
+
+/// The headers that go with a message, in either era.
+pub(super) fn headers_of(message: &Value, session: Option<String>) -> Vec<(&'static str, String)> {
+    let mut headers = vec![
+        ("Content-Type", "application/json".to_owned()),
+        ("Accept", "application/json, text/event-stream".to_owned()),
+    ];
+    let params = &message["params"];
+    if let Some(version) = params["_meta"][rpc::VERSION_KEY].as_str() {
+        headers.push(("MCP-Protocol-Version", version.to_owned()));
+        headers.push(("Mcp-Method", message["method"].as_str().unwrap().to_owned()));
+        let name = match message["method"].as_str() {
+            Some("tools/call") => params["name"].as_str(),
+            Some("resources/read") => params["uri"].as_str(),
+            _ => None,
+        };
+        headers.extend(name.map(|name| ("Mcp-Name", name.to_owned())));
+    } else if let Some(session) = session {
+        headers.push(("Mcp-Session-Id", session));
+        headers.push(("MCP-Protocol-Version", "2025-11-25".to_owned()));
+    }
+    headers
+}
+
+async fn post_and_hear(
+    address: SocketAddr,
+    message: String,
+    heard: mpsc::UnboundedSender<Value>,
+    session: Arc<Mutex<Option<String>>>,
+) {
+    let value: Value = serde_json::from_str(&message).unwrap();
+    let headers = headers_of(&value, session.lock().unwrap().clone());
+    let headers: Vec<_> = headers.iter().map(|(k, v)| (*k, v.as_str())).collect();
+    let mut stream = open(address, "POST", &headers, &message).await;
+    let (_, headers) = head(&mut stream).await;
+    let given = headers
+        .lines()
+        .find_map(|line| line.strip_prefix("mcp-session-id: "));
+    if let Some(given) = given {
+        *session.lock().unwrap() = Some(given.to_owned());
+    }
+    let is_stream = headers.contains("text/event-stream");
+    while let Some(line) = next_line(&mut stream).await {
+        let data = if is_stream {
+            line.strip_prefix("data: ")
+        } else {
+            Some(line.as_str())
+        };
+        if let Some(data) = data.filter(|it| !it.is_empty()) {
+            let _ = heard.send(serde_json::from_str(data).unwrap());
+        }
+    }
+}
+
+/// The older HTTP: a response ends where its connection does.
+async fn open(
+    address: SocketAddr,
+    verb: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> BufReader<TcpStream> {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let mut text = format!("{verb} /mcp HTTP/1.0\r\nContent-Length: {}\r\n", body.len());
+    if !headers.iter().any(|(name, _)| *name == "Host") {
+        text.push_str("Host: localhost\r\n");
+    }
+    for (name, value) in headers {
+        text.push_str(&format!("{name}: {value}\r\n"));
+    }
+    text.push_str("\r\n");
+    text.push_str(body);
+    stream.write_all(text.as_bytes()).await.unwrap();
+    BufReader::new(stream)
+}
+
+async fn head(stream: &mut BufReader<TcpStream>) -> (u16, String) {
+    let first = next_line(stream).await.unwrap_or_default();
+    let status = first.split(' ').nth(1).and_then(|it| it.parse().ok());
+    let mut headers = String::new();
+    while let Some(line) = next_line(stream).await.filter(|line| !line.is_empty()) {
+        headers.push_str(&line.to_ascii_lowercase());
+        headers.push('\n');
+    }
+    (status.unwrap_or_default(), headers)
+}
+
+async fn next_line(stream: &mut BufReader<TcpStream>) -> Option<String> {
+    let mut line = String::new();
+    let read = stream.read_line(&mut line).await.ok()?;
+    (read > 0).then(|| line.trim_end_matches(['\r', '\n']).to_owned())
+}

@@ -1,0 +1,218 @@
+//! Scripts of a host: their results, their progress, their end from outside.
+
+use super::*;
+
+async fn knowing(way: Way) -> Host {
+    let settings = Settings {
+        disclosure: Disclosure::Full,
+        ..Settings::default()
+    };
+    Host::connect(way, settings).await
+}
+
+#[tokio::test]
+async fn a_result_has_value_console_and_calls_for_a_model_and_the_report_for_a_program() {
+    for way in WAYS {
+        let mut host = knowing(way).await;
+        let code = "console.log('hello'); console.warn('careful');
+            const { text } = await word.to_upper({ text: 'a' });
+            return { text, input }";
+        let args = json!({"code": code, "input": [1]});
+        let result = host.call("run_script", args).await;
+        let said = text(&result);
+        for part in [
+            "\"text\": \"A\"",
+            "console:\nhello\n[warn] careful",
+            "word.to-upper",
+            "returned",
+        ] {
+            assert!(said.contains(part), "{part} in {said}");
+        }
+        let report = &result["structuredContent"];
+        assert_eq!(report["status"], "done");
+        assert_eq!(report["value"], json!({"text": "A", "input": [1]}));
+        assert_eq!(report["calls"][0]["outcome"], "returned");
+        assert_eq!(report["console"][1]["level"], "warn");
+        assert!(report["run"].is_string());
+    }
+}
+
+#[tokio::test]
+async fn an_error_says_where_and_what_happened_before_it() {
+    for way in WAYS {
+        let mut host = knowing(way).await;
+        let result = host.run("await word.echo({});\nawait word.fail({});").await;
+        let said = text(&result);
+        for part in [
+            "script.js:2",
+            "no luck",
+            "tool-failed",
+            "2 | await word.fail",
+            "word.echo",
+        ] {
+            assert!(said.contains(part), "{part} in {said}");
+        }
+        assert!(is_error(&result));
+        assert_eq!(result["structuredContent"]["error"]["line"], 2);
+    }
+}
+
+#[tokio::test]
+async fn arguments_that_make_no_sense_are_named() {
+    for way in WAYS {
+        let mut host = knowing(way).await;
+        for (args, expected) in [
+            (json!({}), "`code` is empty"),
+            (json!({"code": " "}), "`code` is empty"),
+            (json!({"code": 1}), "`code` is not a string"),
+            (
+                json!({"code": "return 1", "timeout_ms": -5}),
+                "`timeout_ms`",
+            ),
+            (
+                json!({"code": "return 1", "timeout": 5}),
+                "did you mean `timeout_ms`",
+            ),
+            (
+                json!({"code": "return 1", "tools": [1]}),
+                "`tools` is not a list",
+            ),
+            (json!({"code": "return 1", "tools": ["x.y"]}), "x.y"),
+        ] {
+            let result = host.call("run_script", args.clone()).await;
+            assert!(
+                is_error(&result) && text(&result).contains(expected),
+                "{args}: {result}"
+            );
+        }
+        for (args, expected) in [
+            (json!({"limit": 0}), "`limit`"),
+            (json!({"limit": 51}), "`limit`"),
+            (json!({"detail": "all"}), "`detail`"),
+            (json!({"mode": "fuzzy"}), "`mode`"),
+            (json!({"mode": "regex", "query": "("}), "regular expression"),
+            (json!({"servers": ["wrod"]}), "there is no server `wrod`"),
+            (json!({"q": "x"}), "there is no argument `q`"),
+        ] {
+            let result = host.call("search_tools", args.clone()).await;
+            assert!(
+                is_error(&result) && text(&result).contains(expected),
+                "{args}: {result}"
+            );
+        }
+        for args in [
+            json!({}),
+            json!({"tools": []}),
+            json!({"tools": ["word.echo"], "format": "x"}),
+        ] {
+            assert!(is_error(&host.call("get_tool_details", args).await));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_wants_progress_gets_a_line_for_each_call() {
+    for way in WAYS {
+        let mut host = knowing(way).await;
+        let params = json!({
+            "name": "run_script",
+            "arguments": {"code": "await word.echo({}); await word.echo({}); return 1"},
+            "_meta": {"progressToken": "p"},
+        });
+        host.request("tools/call", params).await.unwrap();
+        let told: Vec<_> = host
+            .told
+            .iter()
+            .filter(|it| it["method"] == "notifications/progress")
+            .map(|it| &it["params"])
+            .collect();
+        assert!(told.iter().all(|it| it["progressToken"] == "p"));
+        let numbers: Vec<_> = told
+            .iter()
+            .map(|it| it["progress"].as_u64().unwrap())
+            .collect();
+        assert!(
+            numbers.len() >= 4 && numbers.is_sorted_by(|a, b| a < b),
+            "{numbers:?}"
+        );
+        let lines: Vec<_> = told
+            .iter()
+            .map(|it| it["message"].as_str().unwrap())
+            .collect();
+        let returned = |line: &&&str| line.starts_with("call 2 of word.echo: returned");
+        assert_eq!(lines.iter().filter(returned).count(), 1, "{lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_cancelled_ends_its_run_and_is_not_answered() {
+    for way in WAYS {
+        let mut host = knowing(way).await;
+        let params = json!({
+            "name": "run_script",
+            "arguments": {"code": "await clock.wait({})"},
+            "_meta": {"progressToken": 1},
+        });
+        let id = host.begin("tools/call", params).await;
+        while !host.hear().await.to_string().contains("clock.wait: allow") {}
+        host.cancel(id).await;
+        let after = host.begin("tools/list", json!({})).await;
+        host.answer_to(after).await.unwrap();
+        let answered = |it: &Value| it["id"] == id && it.get("result").is_some();
+        assert!(!host.told.iter().any(answered));
+    }
+}
+
+#[tokio::test]
+async fn a_long_value_is_cut_and_can_be_read_to_its_end() {
+    for way in WAYS {
+        let mut host = knowing(way).await;
+        let result = host.run("return 'ä'.repeat(40000)").await;
+        let said = text(&result);
+        assert!(said.len() < 26_000 && said.contains("of 80000 bytes"));
+        let at = &result["structuredContent"]["value_at"];
+        assert_eq!(
+            (&at["bytes"], &result["structuredContent"]["value"]),
+            (&json!(80_000), &Value::Null)
+        );
+        let uri = at["uri"].as_str().unwrap();
+        let mut read = String::new();
+        while read.len() < 80_000 {
+            let uri = format!("{uri}?from={}&length=30001", read.len());
+            let part = host
+                .request("resources/read", json!({"uri": uri}))
+                .await
+                .unwrap();
+            read.push_str(part["contents"][0]["text"].as_str().unwrap());
+        }
+        assert_eq!(read, "ä".repeat(40_000));
+    }
+}
+
+#[tokio::test]
+async fn tools_are_found_by_words_by_pattern_and_by_server() {
+    for way in WAYS {
+        let mut host = knowing(way).await;
+        for (args, expected) in [
+            (json!({"query": "make text upper case"}), "word.to-upper"),
+            (json!({"query": "waiting"}), "clock.wait"),
+            (json!({"query": "^word\\.e", "mode": "regex"}), "word.echo"),
+            (json!({"servers": ["clock"]}), "clock.wait"),
+        ] {
+            let found = host.call("search_tools", args.clone()).await;
+            assert_eq!(
+                found["structuredContent"]["tools"][0]["name"], expected,
+                "{args}: {found}"
+            );
+        }
+        let found = host
+            .call(
+                "search_tools",
+                json!({"query": "upper", "detail": "signatures"}),
+            )
+            .await;
+        assert!(text(&found).contains("to_upper("), "{found}");
+        let found = host.call("search_tools", json!({"query": "xyzzy"})).await;
+        assert!(!is_error(&found) && text(&found).contains("no tool fits"));
+    }
+}
