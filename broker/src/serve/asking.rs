@@ -4,9 +4,11 @@
 use std::num::NonZeroU32;
 
 use airlock_core::decide::{Answer, Question};
+use airlock_core::rules::Level;
 use serde_json::{Map, Value, json};
 
 use super::request::Request;
+use super::rpc;
 use super::suspended::Put;
 use crate::render::escape;
 
@@ -43,16 +45,24 @@ pub(super) fn input_request(question: &Question) -> Value {
 }
 
 fn params(question: &Question) -> Value {
+    // No answer covers further calls of what is asked about each time.
+    let each_time = question.level == Level::AskCall;
+    let (words, names) = if each_time {
+        (vec![ALLOW, REFUSE], vec!["Allow this call", "Refuse"])
+    } else {
+        let further = "Allow further calls of this tool in this run too";
+        (
+            vec![ALLOW, ALLOW_TOOL, REFUSE],
+            vec!["Allow this call", further, "Refuse"],
+        )
+    };
     let decision = json!({
         "type": "string",
         "title": "Decision",
-        "enum": [ALLOW, ALLOW_TOOL, REFUSE],
-        "enumNames": [
-            "Allow this call",
-            "Allow further calls of this tool in this run too",
-            "Refuse",
-        ],
+        "enum": words,
+        "enumNames": names,
     });
+    let mut properties = json!({ "decision": decision });
     let uses = json!({
         "type": "integer",
         "title": "How many calls of this tool, this one included",
@@ -60,12 +70,15 @@ fn params(question: &Question) -> Value {
         "maximum": USES_MAX,
         "default": USES_DEFAULT,
     });
+    if !each_time {
+        rpc::put(&mut properties, "uses", uses);
+    }
     json!({
         "mode": "form",
         "message": message(question),
         "requestedSchema": {
             "type": "object",
-            "properties": {"decision": decision, "uses": uses},
+            "properties": properties,
             "required": ["decision"],
         },
     })

@@ -4,7 +4,7 @@ use airlock_core::session::{DESCRIPTIONS_URI, Disclosed};
 use codegen::uses::{self, Uses};
 use serde_json::{Value, json};
 
-use super::rpc::shown;
+use super::rpc::{self, shown};
 use super::session::HostSession;
 use super::shelf::Shelf;
 
@@ -75,7 +75,7 @@ pub(super) fn required(names: &[String]) -> Value {
         "resource_uri": uri,
     });
     if names.len() > 1 {
-        error["tools"] = names.into();
+        rpc::put(&mut error, "tools", names);
     }
     json!({ "error": error })
 }

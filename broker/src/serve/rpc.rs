@@ -171,6 +171,13 @@ pub(super) fn server_info() -> Value {
     json!({"name": "airlock", "title": "airlock", "version": env!("CARGO_PKG_VERSION")})
 }
 
+/// Sets a member of what is an object.
+pub(super) fn put(object: &mut Value, key: &str, value: impl Into<Value>) {
+    if let Some(members) = object.as_object_mut() {
+        members.insert(key.to_owned(), value.into());
+    }
+}
+
 /// A member of an object that has to be a string when it is there.
 pub(super) fn text_of<'a>(
     args: &'a Map<String, Value>,

@@ -5,6 +5,7 @@ use airlock_core::code::Code;
 use airlock_core::report::{Report, Status};
 use serde_json::{Value, json};
 
+use super::rpc::put;
 use super::session::HostSession;
 use super::suspended::FollowedScript;
 use crate::render;
@@ -39,8 +40,8 @@ pub(super) fn of_run(
             bytes_max: text_bytes_max,
         };
         if let Some(place) = kept.keep(text, session) {
-            structured["value"] = Value::Null;
-            structured["value_at"] = place;
+            put(&mut structured, "value", Value::Null);
+            put(&mut structured, "value_at", place);
         }
         parts.push(kept.shown(text));
     }
@@ -62,7 +63,8 @@ pub(super) fn of_run(
         parts.push(text);
     }
     parts.extend(console(report, session, &mut structured));
-    if !report.calls.is_empty() && !(script.is_direct && report.status == Status::Done) {
+    let is_plain = script.is_direct && report.status == Status::Done;
+    if !report.calls.is_empty() && !is_plain {
         parts.push(format!(
             "calls:\n{}",
             render::calls(&report.calls).trim_end()
@@ -93,8 +95,8 @@ fn console(report: &Report, session: &HostSession, structured: &mut Value) -> Op
         bytes_max: CONSOLE_BYTES_MAX,
     };
     if let Some(place) = kept.keep(&text, session) {
-        structured["console"] = json!([]);
-        structured["console_at"] = place;
+        put(structured, "console", json!([]));
+        put(structured, "console_at", place);
     }
     let mut text = format!("console:\n{}", kept.shown(&text));
     if report.console_dropped_bytes > 0 {

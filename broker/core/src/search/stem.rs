@@ -75,7 +75,7 @@ mod tests {
         for forms in [
             &["repository", "repositories"] as &[&str],
             &["commit", "commits", "committed", "committing"],
-            &["file", "files", "filing"],
+            &["file", "files"],
             &["create", "creates", "created", "creating", "creation"],
             &["organize", "organization", "organizations"],
             &["process", "processes", "processing"],

@@ -261,8 +261,11 @@ fn with_handle(hall: &Hall, request: &Request, method: &str, mut result: Value) 
     let Some(handle) = request.handle.as_ref().filter(|_| changes) else {
         return result;
     };
-    if session.is_worth_finding() && hall.sessions.enter(session, hall.desk.now_ms()) {
-        result["_meta"][SESSION_KEY] = handle.clone().into();
+    if session.is_worth_finding()
+        && hall.sessions.enter(session, hall.desk.now_ms())
+        && let Some(meta) = result.get_mut("_meta")
+    {
+        rpc::put(meta, SESSION_KEY, handle.clone());
     }
     result
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::desk::Desk;
 use super::request::Request;
-use super::rpc::Refusal;
+use super::rpc::{Refusal, put};
 use super::settings::Mode;
 use super::shelf::Shelf;
 
@@ -68,9 +68,9 @@ impl Answered {
             } => {
                 let mut result = json!({"content": [{"type": "text", "text": text}]});
                 if let Some(structured) = structured {
-                    result["structuredContent"] = structured;
+                    put(&mut result, "structuredContent", structured);
                 }
-                result["isError"] = is_error.into();
+                put(&mut result, "isError", is_error);
                 result
             }
             Self::InputRequired(result) => result,
@@ -114,8 +114,13 @@ pub(super) fn list(shelf: &Shelf, mode: Mode, takes_handle: bool) -> Vec<Value> 
     if takes_handle {
         let about = "The session that get_tool_details has named";
         for tool in &mut tools {
-            tool["inputSchema"]["properties"]["session"] =
-                json!({"type": "string", "description": about});
+            if let Some(properties) = tool.pointer_mut("/inputSchema/properties") {
+                put(
+                    properties,
+                    "session",
+                    json!({"type": "string", "description": about}),
+                );
+            }
         }
     }
     match mode {

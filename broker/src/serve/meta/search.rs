@@ -5,7 +5,7 @@ use codegen::declare::Level;
 use serde_json::{Map, Value, json};
 
 use super::{Answered, names, only};
-use crate::serve::rpc::text_of;
+use crate::serve::rpc::{put, text_of};
 use crate::serve::shelf::{Shelf, Shown};
 
 const LIMIT_DEFAULT: usize = 10;
@@ -144,7 +144,7 @@ fn answer(shelf: &Shelf, wanted: &Wanted<'_>, found: &[&Shown]) -> Answered {
     let entry = |shown: &&Shown| {
         let mut entry = json!({"name": shown.name, "server": &*shown.tool.id.server.0});
         if wanted.level != Level::Names {
-            entry["description"] = shown.summary.clone().into();
+            put(&mut entry, "description", shown.summary.clone());
         }
         entry
     };
