@@ -169,6 +169,15 @@ impl Rules {
         })
     }
 
+    /// Whether a pattern denies every call of this tool. What a policy would say of a
+    /// call is known only when the call is there.
+    #[must_use]
+    pub fn deny_always(&self, tool: &ToolId) -> bool {
+        self.rules
+            .iter()
+            .any(|rule| rule.level == Level::Deny && rule.pattern.matches(tool))
+    }
+
     /// Rules that match no tool of the catalog, each with the closest `server.tool` there is.
     #[must_use]
     pub fn unmatched<'a>(&'a self, catalog: &Catalog) -> Vec<(&'a Rule, Option<ToolId>)> {

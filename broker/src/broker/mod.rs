@@ -24,7 +24,7 @@ use airlock_core::limits::Limits;
 use airlock_core::outcome::Reply;
 use airlock_core::problem::Problem;
 use airlock_core::report::{Report, Status, Usage};
-use airlock_core::rules::{Level as RuleLevel, Pattern};
+use airlock_core::rules::Pattern;
 use airlock_core::run::{Fsync, GuestIdentity, RunSpec};
 use codegen::declare::{self, Level};
 use codegen::description::Description;
@@ -167,7 +167,7 @@ impl Broker {
     /// Whether some call of this tool might be made: no rule denies them all.
     #[must_use]
     pub fn may_ever_call(&self, tool: &ToolId) -> bool {
-        self.0.standing.rules.consult_tool(tool).level != RuleLevel::Deny
+        !self.0.standing.rules.deny_always(tool)
     }
 
     /// Whether a text may be repeated: no credential stands in it.
