@@ -75,6 +75,11 @@ impl Clock {
         self.deadline_after(u64::MAX)
     }
 
+    /// So long that the rest counts as the run's own time.
+    pub(super) fn is_tired_of_humans(&self) -> bool {
+        self.waited_for_human_ms > self.human_wall_ms_max
+    }
+
     fn deadline_after(&self, waited_for_human_ms: u64) -> u64 {
         self.started_ms
             .saturating_add(self.wall_ms_max)
@@ -145,7 +150,7 @@ mod tests {
         clock.tick(6_099);
         assert!(!clock.is_over());
         clock.tick(6_100);
-        assert!(clock.is_over());
+        assert!(clock.is_over() && clock.is_tired_of_humans());
     }
 
     #[test]

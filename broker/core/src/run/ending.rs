@@ -220,11 +220,7 @@ impl Run {
                 let message = "the script awaits something that nothing can settle";
                 (Status::Failed, Code::Deadlock, message.into())
             }
-            Ending::Limit(limit) => (
-                Status::Stopped,
-                Code::from(*limit),
-                self.spec.limits.says(*limit),
-            ),
+            Ending::Limit(limit) => (Status::Stopped, Code::from(*limit), self.says(*limit)),
             Ending::TooManyDenials => {
                 let message = format!("{DENIALS_MAX} calls were denied, refused or invalid");
                 (Status::Stopped, Code::LimitCalls, message)
@@ -254,6 +250,16 @@ impl Run {
                 ..nowhere()
             }),
         )
+    }
+
+    fn says(&self, limit: Limit) -> String {
+        let limits = &self.spec.limits;
+        let said = limits.says(limit);
+        if limit == Limit::Time && self.clock.is_tired_of_humans() {
+            let humans_ms = limits.human_wall_ms_max;
+            return format!("{said}, not counting {humans_ms} ms in which it waited for humans");
+        }
+        said
     }
 
     /// An uncaught error. Its code counts only when the call that it names
