@@ -19,6 +19,7 @@ pub mod sandbox;
 #[cfg(test)]
 mod scratch;
 pub mod serve;
+pub mod tool_files;
 pub mod upstream;
 
 pub use airlock_core as core;

@@ -4,6 +4,7 @@
 mod alias;
 mod block;
 mod groups;
+mod guidance;
 mod note;
 mod printed;
 mod said;

@@ -1,9 +1,12 @@
 //! A tool's full description as its server gave it: read tolerantly, kept
 //! whole, with a digest. What a server claims about its tool stays a claim.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use crate::canonical::{self, Digest};
+use crate::tool_file::ToolFile;
 use crate::{schema, unwrap};
 
 /// Longest tool name that is accepted, in bytes.
@@ -32,7 +35,14 @@ pub struct Description {
     pub input_schema: Value,
     pub output_schema: Option<Value>,
     pub claims: Claims,
+    /// Of everything that a reader of the full description relies on.
     pub digest: Digest,
+    /// Of what the server itself said, without any file.
+    pub upstream: Digest,
+    /// The output schema was made from recorded results: it is shown, and checks nothing.
+    pub output_is_observed: bool,
+    /// What somebody here says besides; see [`crate::tool_file`].
+    pub file: Option<Arc<ToolFile>>,
 }
 
 /// What the server says about its tool (`annotations`). Nobody has checked it.
@@ -102,6 +112,7 @@ impl Description {
         }
         let annotations = fields.get("annotations").and_then(Value::as_object);
         let title = string(fields, "title").or_else(|| string(annotations?, "title"));
+        let digest = digest(fields);
         Ok(Self {
             server: server.to_owned(),
             name: name.to_owned(),
@@ -110,14 +121,17 @@ impl Description {
             input_schema: input_schema(fields)?,
             output_schema: output_schema(fields)?,
             claims: annotations.map(claims).unwrap_or_default(),
-            digest: digest(fields),
+            digest,
+            upstream: digest,
+            output_is_observed: false,
+            file: None,
         })
     }
 
     /// Whether results are `{result: X}` and the script is given `X`.
     #[must_use]
     pub fn unwraps(&self) -> bool {
-        self.output_schema.as_ref().is_some_and(unwrap::is_wrapper)
+        self.checked_output().is_some_and(unwrap::is_wrapper)
     }
 }
 
@@ -179,14 +193,18 @@ fn claims(annotations: &Map<String, Value>) -> Claims {
 }
 
 fn digest(fields: &Map<String, Value>) -> Digest {
+    canonical::digest(&Value::Object(pinned(fields)))
+}
+
+/// The members of a tool, as its server listed it, that its digest is of.
+pub(crate) fn pinned(fields: &Map<String, Value>) -> Map<String, Value> {
     let present = PINNED
         .iter()
         .filter_map(|key| Some((*key, fields.get(*key)?)));
-    let pinned: Map<String, Value> = present
+    present
         .filter(|(_, value)| !value.is_null())
         .map(|(key, value)| (key.to_owned(), value.clone()))
-        .collect();
-    canonical::digest(&Value::Object(pinned))
+        .collect()
 }
 
 fn string<'a>(fields: &'a Map<String, Value>, key: &str) -> Option<&'a str> {

@@ -3,6 +3,7 @@
 
 mod combine;
 mod facts;
+pub mod json;
 mod keywords;
 mod lower;
 
@@ -139,7 +140,8 @@ impl ToolShape {
                 &mut named,
                 &mut degraded,
             );
-            lowering.root(unwrap::inner_schema(schema).unwrap_or(schema))
+            let inner = unwrap::inner_schema(schema).filter(|_| description.unwraps());
+            lowering.root(inner.unwrap_or(schema))
         });
         Self {
             input,

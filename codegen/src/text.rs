@@ -94,6 +94,24 @@ pub fn json(value: &Value) -> String {
     }
 }
 
+/// A JSON text of many lines in which what cannot be seen is spelled out: its reviewer reads
+/// all that a model reads.
+#[must_use]
+pub fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c != '\n' && is_invisible(c) {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 fn push_escape(c: char, out: &mut String) {
     let code = u32::from(c);
     out.push_str(&if code > 0xffff {

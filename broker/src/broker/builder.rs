@@ -14,6 +14,7 @@ use airlock_core::run::{Fsync, GuestIdentity};
 use airlock_core::session::Disclosed;
 use serde_json::Value;
 
+use super::shelf::{Opened, Shelf, Sources};
 use super::tools::{Offered, Tools, tool_left_out};
 use super::{Broker, InProcessTool, Inner};
 use crate::approver::Approver;
@@ -23,6 +24,7 @@ use crate::era_file;
 use crate::journal_file::StateDir;
 use crate::resolve::Resolver;
 use crate::sandbox::{Sandbox, SandboxError};
+use crate::tool_files::ToolFiles;
 use crate::upstream::{Caps, ConnectError, Listed, ServerSpec, Surroundings, Upstream};
 
 /// Collects what a broker is made of. Without rules nothing is allowed, and
@@ -36,6 +38,7 @@ pub struct Builder {
     approver: Option<Arc<dyn Approver>>,
     limits: Limits,
     state_dir: Option<PathBuf>,
+    descriptions: Option<ToolFiles>,
     fsync: Fsync,
     secrets: Secrets,
     base_env: Vec<(String, String)>,
@@ -56,6 +59,8 @@ pub enum BuildError {
     Server(Problem),
     #[error("{0}")]
     Labels(Problem),
+    #[error("{0}")]
+    ToolFiles(Problem),
     #[error("a broker is built inside a tokio runtime")]
     NoRuntime,
     #[error("building was interrupted")]
@@ -82,6 +87,7 @@ impl Builder {
         self.flow = config.flow;
         self.limits = config.limits;
         self.state_dir = Some(config.state_dir);
+        self.descriptions = config.descriptions.map(ToolFiles::new);
         self.fsync = config.fsync;
         self.secrets = config.secrets;
         self.base_env = config.base_env;
@@ -156,6 +162,14 @@ impl Builder {
         self
     }
 
+    /// The folder of tool files, which add to what servers say of their tools. It is looked at
+    /// again before each run.
+    #[must_use]
+    pub fn descriptions(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.descriptions = Some(ToolFiles::new(folder.into()));
+        self
+    }
+
     #[must_use]
     pub fn fsync(mut self, fsync: Fsync) -> Self {
         self.fsync = fsync;
@@ -180,6 +194,7 @@ impl Builder {
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
         let state = StateDir::new(self.state_dir.clone().ok_or(BuildError::NoStateDir)?);
         self.check_names()?;
+        let opened = Opened::open(self.descriptions.clone()).map_err(BuildError::ToolFiles)?;
         let caps = Caps {
             result_bytes_max: self.limits.result_bytes_max as usize,
             ..Caps::default()
@@ -199,9 +214,9 @@ impl Builder {
         let sandbox = loading.await.map_err(|_| BuildError::Interrupted)??;
 
         let (offered, mut problems) = self.offered(listed)?;
-        let tools = Tools::of(&offered, &self.flow.sayings);
+        let sayings = Arc::new(self.flow.sayings.clone());
+        let tools = Tools::of(&offered, &opened.loaded, &sayings);
         problems.extend(labels_unfitting(&self.flow, &tools)?);
-        problems.extend(tools.problems);
         let resolver = Resolver::new(&self.flow.roots, &self.servers);
         let rules = Rules::new(self.rules, self.approver.is_some());
         problems.extend(
@@ -210,6 +225,11 @@ impl Builder {
                 .into_iter()
                 .map(|(rule, closest)| unmatched(rule, closest)),
         );
+        let standing = Standing {
+            catalog: Arc::default(),
+            rules: Arc::new(rules),
+            disclosed: Disclosed::All,
+        };
         Ok(Broker(Arc::new(Inner {
             guest: GuestIdentity {
                 name: sandbox.name().to_owned(),
@@ -228,14 +248,13 @@ impl Builder {
                 known: Arc::new(self.flow.known),
                 ..FlowSpec::default()
             }),
-            standing: Standing {
-                catalog: Arc::new(tools.catalog),
-                rules: Arc::new(rules),
-                disclosed: Disclosed::All,
-            },
-            descriptions: tools.descriptions,
-            stubs: tools.stubs,
-            problems,
+            shelf: Shelf::new(
+                Sources { offered, sayings },
+                opened,
+                tools,
+                standing,
+                problems,
+            ),
             fsync: self.fsync,
             state,
             runtime,

@@ -8,6 +8,7 @@ mod event;
 mod running;
 mod script;
 mod seat;
+mod shelf;
 mod tool;
 mod tools;
 
@@ -17,7 +18,7 @@ use std::time::Duration;
 
 use airlock_core::catalog::Catalog;
 use airlock_core::code::Code;
-use airlock_core::decide::{Answer, AuthorizedCall, CallParts, Question, Standing};
+use airlock_core::decide::{Answer, AuthorizedCall, CallParts, Question};
 use airlock_core::flow::{Carried, FlowSpec};
 use airlock_core::id::{RunId, ServerName, ToolId, ToolName};
 use airlock_core::limits::Limits;
@@ -26,9 +27,9 @@ use airlock_core::problem::Problem;
 use airlock_core::report::{Report, Status, Usage};
 use airlock_core::rules::Pattern;
 use airlock_core::run::{Fsync, GuestIdentity, RunSpec};
-use codegen::declare::{self, Level};
+use codegen::declare::{self, Declarations, Level};
 use codegen::description::Description;
-use codegen::stub::{ServerStubs, StubTable, ToolStub};
+use codegen::stub::{ServerStubs, ToolStub};
 use futures_util::future::LocalBoxFuture;
 
 use crate::approver::Approver;
@@ -39,6 +40,7 @@ use crate::journal_file::StateDir;
 use crate::resolve::Resolver;
 use crate::sandbox::Sandbox;
 use crate::upstream::Upstream;
+use shelf::Shelf;
 
 pub use builder::{BuildError, Builder};
 pub use cancel::Cancel;
@@ -62,13 +64,10 @@ pub(crate) struct Inner {
     upstream: Upstream,
     in_process: HashMap<ToolId, InProcessTool>,
     approver: Option<Arc<dyn Approver>>,
-    pub(crate) standing: Standing,
+    shelf: Shelf,
     /// What runs are watched with, unless nobody wants to know.
     flow: Option<FlowSpec>,
     pub(crate) resolver: Resolver,
-    descriptions: Vec<Description>,
-    stubs: StubTable,
-    problems: Vec<Problem>,
     fsync: Fsync,
     state: StateDir,
     guest: GuestIdentity,
@@ -77,12 +76,9 @@ pub(crate) struct Inner {
 
 impl std::fmt::Debug for Broker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let tools = self.0.standing.catalog.tools().count();
-        write!(
-            f,
-            "Broker({} servers, {tools} tools)",
-            self.0.standing.catalog.servers().len()
-        )
+        let catalog = self.catalog();
+        let (servers, tools) = (catalog.servers().len(), catalog.tools().count());
+        write!(f, "Broker({servers} servers, {tools} tools)")
     }
 }
 
@@ -139,7 +135,7 @@ impl Broker {
             seed,
             standing: Standing {
                 disclosed: seat.disclosed,
-                ..broker.standing.clone()
+                ..broker.shelf.now().standing.clone()
             },
             flow: broker.flow_of(script.carried),
             limits: script.limits.unwrap_or(broker.limits),
@@ -154,20 +150,20 @@ impl Broker {
 
     /// The tools that scripts may see.
     #[must_use]
-    pub fn catalog(&self) -> &Catalog {
-        &self.0.standing.catalog
+    pub fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.0.shelf.now().standing.catalog)
     }
 
     /// The names under which scripts find them.
     #[must_use]
-    pub fn stubs(&self) -> &StubTable {
-        &self.0.stubs
+    pub fn stubs(&self) -> StubTable {
+        self.0.shelf.now().stubs.clone()
     }
 
     /// Whether some call of this tool might be made: no rule denies them all.
     #[must_use]
     pub fn may_ever_call(&self, tool: &ToolId) -> bool {
-        !self.0.standing.rules.deny_always(tool)
+        !self.0.shelf.last().1.standing.rules.deny_always(tool)
     }
 
     /// Whether a text may be repeated: no credential stands in it.
@@ -182,15 +178,22 @@ impl Broker {
         &self.0.limits
     }
 
-    /// The full descriptions of all tools, as their servers gave them.
+    /// The full descriptions of all tools: what their servers say, with what tool files say.
     #[must_use]
-    pub fn descriptions(&self) -> &[Description] {
-        &self.0.descriptions
+    pub fn descriptions(&self) -> Vec<Description> {
+        self.0.shelf.now().descriptions.clone()
     }
 
     /// What scripts may call, as TypeScript declarations: all tools, or those that fit a pattern.
     #[must_use]
     pub fn declarations(&self, level: Level, patterns: &[Pattern]) -> String {
+        self.declared(level, patterns).text
+    }
+
+    /// The same, with what the types do not say.
+    #[must_use]
+    pub fn declared(&self, level: Level, patterns: &[Pattern]) -> Declarations {
+        let known = self.0.shelf.now();
         let chosen = |server: &str, tool: &str| {
             let id = ToolId {
                 server: ServerName(server.into()),
@@ -199,14 +202,14 @@ impl Broker {
             patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(&id))
         };
         let only = |server: &ServerStubs, tool: &ToolStub| chosen(&server.server, &tool.wire_name);
-        declare::declare(&self.0.stubs, &self.0.descriptions, level, &only).text
+        declare::declare(&known.stubs, &known.descriptions, level, &only)
     }
 
     /// What went wrong without stopping the others: a server that cannot be reached,
-    /// a tool that cannot be offered, a rule that matches nothing.
+    /// a tool that cannot be offered, a rule that matches nothing, a tool file that does not fit.
     #[must_use]
-    pub fn problems(&self) -> &[Problem] {
-        &self.0.problems
+    pub fn problems(&self) -> Vec<Problem> {
+        self.0.shelf.now().problems.clone()
     }
 
     /// Where a run's journal is.
@@ -222,6 +225,11 @@ impl Broker {
 }
 
 impl Inner {
+    /// The tools, without a look at the tool files: what they say decides nothing.
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.shelf.last().1.standing.catalog)
+    }
+
     /// Performs a call that was decided: in this process, or by its server.
     pub(crate) fn call(
         &self,

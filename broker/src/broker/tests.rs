@@ -340,3 +340,60 @@ async fn a_server_that_is_named_twice_or_badly_is_refused() {
 fn journal_of(broker: &Broker, report: &Report) -> Vec<u8> {
     std::fs::read(broker.journal_path(&RunId(report.run.as_str().into()))).unwrap()
 }
+
+#[tokio::test]
+async fn what_files_say_of_tools_is_read_anew_when_it_changes() {
+    let scratch = Scratch::new();
+    let folder = scratch.path().join("said");
+    let file = folder.join("t/echo.json");
+    let say = |text: &str| {
+        std::fs::create_dir_all(folder.join("t")).unwrap();
+        std::fs::write(&file, text).unwrap();
+    };
+    let saying = |words: &str| json!({"name": "echo", "description": words}).to_string();
+    say(&saying("Says it again."));
+    let broker = Broker::builder()
+        .state_dir(scratch.path())
+        .allow("t.*")
+        .unwrap()
+        .descriptions(&folder)
+        .tool(echo())
+        .build()
+        .await
+        .unwrap();
+    let digest = |broker: &Broker| broker.catalog().tools().next().unwrap().description_digest;
+    let text = |broker: &Broker| broker.declarations(Level::Full, &[]);
+    let first = digest(&broker);
+    assert!(text(&broker).contains("Says it again."));
+
+    say(&saying("Repeats what it was given."));
+    assert!(text(&broker).contains("Repeats what it was given."));
+    assert_ne!(digest(&broker), first);
+    let report = report(&broker, "return (await t.echo({ n: 1 })).n").await;
+    assert_eq!(value(&report), json!(1));
+
+    // What is wrong changes nothing until it is put right, and is told meanwhile.
+    say("{\"name\": \"echo\", \"descripton\": \"x\"}");
+    assert!(text(&broker).contains("Repeats what it was given."));
+    let told = broker.problems();
+    assert!(
+        told.iter().any(|it| it.why.contains("descripton")),
+        "{told:?}"
+    );
+    say(&saying("Says it again."));
+    assert_eq!((digest(&broker), broker.problems()), (first, Vec::new()));
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_used_is_an_error_at_the_start() {
+    let scratch = Scratch::new();
+    scratch.file("x.json", "{}");
+    let build = |folder: std::path::PathBuf| {
+        let builder = Broker::builder().state_dir(scratch.path()).tool(echo());
+        builder.descriptions(folder).build()
+    };
+    for folder in [scratch.path().to_owned(), scratch.path().join("none")] {
+        let built = build(folder).await;
+        assert!(matches!(built, Err(BuildError::ToolFiles(_))), "{built:?}");
+    }
+}

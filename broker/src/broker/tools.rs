@@ -14,6 +14,7 @@ use codegen::validate::Validator;
 use serde_json::Value;
 
 use crate::config::Trust;
+use crate::tool_files::{self, Loaded};
 
 /// One server's tools as they were listed.
 pub(super) struct Offered {
@@ -32,15 +33,16 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    pub(super) fn of(offered: &[Offered], sayings: &Sayings) -> Self {
+    pub(super) fn of(offered: &[Offered], files: &Loaded, sayings: &Sayings) -> Self {
         let mut tools = Self::default();
         for offer in offered {
             for tool in &offer.tools {
                 match Description::parse(&offer.server, tool) {
-                    Ok(description) => tools.descriptions.push(description),
+                    Ok(description) => tools.describe(description, files),
                     Err(bad) => tools.left_out(&offer.server, bad.to_string()),
                 }
             }
+            tools.name_strangers(&offer.server, files);
         }
         let table = StubTable::build(&tools.descriptions);
         for note in &table.notes {
@@ -111,6 +113,39 @@ impl Tools {
         })
     }
 
+    /// What the server says, with what a file says of it.
+    fn describe(&mut self, description: Description, files: &Loaded) {
+        let description = match files.about(&description.server, &description.name) {
+            Some(file) => {
+                let (full, faults) = description.with_file(&file.read);
+                let faults = faults
+                    .iter()
+                    .map(|fault| tool_files::problem(&file.name, fault));
+                self.problems.extend(faults);
+                full
+            }
+            None => description,
+        };
+        self.descriptions.push(description);
+    }
+
+    /// Files about tools that their server does not offer.
+    fn name_strangers(&mut self, server: &str, files: &Loaded) {
+        let of_server = |it: &&Description| it.server == server;
+        let offered: Vec<String> = self
+            .descriptions
+            .iter()
+            .filter(of_server)
+            .map(|it| it.name.clone())
+            .collect();
+        for (tool, file) in files.of_server(server) {
+            if !offered.contains(tool) {
+                self.problems
+                    .push(tool_files::stranger(&file.name, server, tool, &offered));
+            }
+        }
+    }
+
     fn left_out(&mut self, server: &str, why: String) {
         self.problems.push(tool_left_out(server, why));
     }
@@ -138,8 +173,7 @@ pub(super) fn tool_left_out(server: &str, why: String) -> Problem {
 fn compile(description: &Description) -> Result<(Check, Option<Check>), String> {
     let input = Validator::compile(&description.input_schema).map_err(|bad| bad.to_string())?;
     let output = description
-        .output_schema
-        .as_ref()
+        .checked_output()
         .and_then(|schema| Validator::compile(schema).ok());
     Ok((
         check("args", input),
@@ -206,7 +240,7 @@ mod tests {
             trust,
             tools,
         };
-        Tools::of(&[offered], &Sayings::default())
+        Tools::of(&[offered], &Loaded::default(), &Sayings::default())
     }
 
     fn tool(name: &str) -> Value {

@@ -101,6 +101,24 @@ pub(super) fn secret(path: &Path) -> Result<String, Problem> {
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
+/// Any other file that a command names, whole. `kind` is what messages call it.
+pub(super) fn file(path: &Path, kind: &str, bytes_max: u64) -> Result<Vec<u8>, Problem> {
+    let what = format!("{kind} {} cannot be read", path.display());
+    let failed = |why: String| usage(what.clone(), why, "check the path");
+    let file = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
+    let mut bytes = Vec::new();
+    file.take(bytes_max + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| failed(error.to_string()))?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(failed(format!(
+            "it is larger than {}",
+            show_bytes(bytes_max)
+        )));
+    }
+    Ok(bytes)
+}
+
 fn read_file(path: &Path, kind: &str, limit: Limit) -> Result<String, Problem> {
     let what = format!("{kind} {}", path.display());
     let file = std::fs::File::open(path).map_err(|error| {

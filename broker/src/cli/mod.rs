@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 
 mod demo_server;
+mod descriptions;
 mod engines;
 pub mod exit;
 mod input;
@@ -41,6 +42,9 @@ enum Command {
     Serve(Box<serve::ServeOptions>),
     /// Print what a script may call, as TypeScript declarations
     Types(Box<types::TypesOptions>),
+    /// Keep the folder of tool files, which add to what servers say of their tools
+    #[command(subcommand)]
+    Descriptions(descriptions::DescriptionsCommand),
     /// Look at the journals of runs
     #[command(subcommand)]
     Runs(runs::RunsCommand),
@@ -63,6 +67,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, environment: Environm
         Command::Run(options) => run::run(*options, &environment),
         Command::Serve(options) => serve::run(*options, &environment),
         Command::Types(options) => types::run(*options, &environment),
+        Command::Descriptions(command) => descriptions::run(command, &environment),
         Command::Runs(command) => runs::run(command, &environment),
         Command::DemoServer => demo_server::run(),
         Command::Engines(options) => engines::run(&options),
@@ -81,6 +86,7 @@ impl Command {
         match self {
             Self::Run(options) => options.json,
             Self::Types(options) => options.json,
+            Self::Descriptions(command) => command.is_json(),
             Self::Runs(command) => command.is_json(),
             Self::Engines(options) => options.json,
             Self::Serve(_) | Self::DemoServer => false,

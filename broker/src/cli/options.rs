@@ -25,6 +25,9 @@ pub(super) struct ServerOptions {
     /// Adds the embedded demo server as `demo`
     #[arg(long)]
     demo: bool,
+    /// A folder of tool files, SERVER/TOOL.json, that add to what servers say
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) descriptions: Option<PathBuf>,
     /// Goes on without the servers that cannot be reached
     #[arg(long)]
     pub(super) skip_unreachable: bool,
@@ -79,6 +82,14 @@ pub(super) struct StateOptions {
 }
 
 impl ServerOptions {
+    /// Whether any flag says which servers there are.
+    pub(super) fn names_any(&self) -> bool {
+        self.demo
+            || self.config.is_some()
+            || !self.servers.is_empty()
+            || !self.mcp_configs.is_empty()
+    }
+
     pub(super) fn into_flags(self) -> Result<Flags, Problem> {
         let demo = if self.demo {
             Some(this_program()?)
@@ -90,6 +101,7 @@ impl ServerOptions {
             mcp_configs,
             config,
             labels,
+            descriptions,
             ..
         } = self;
         Ok(Flags {
@@ -97,6 +109,7 @@ impl ServerOptions {
             mcp_configs,
             config,
             labels,
+            descriptions,
             demo,
             ..Flags::default()
         })

@@ -164,7 +164,8 @@ impl Job<'_> {
         let broker = built.map_err(build_problem)?;
         // What a tool is called in scripts is told by `airlock types`.
         let told = |problem: &&Problem| problem.code != "tool-renamed";
-        let problems = broker.problems().iter().filter(told);
+        let problems = broker.problems();
+        let problems = problems.iter().filter(told);
         problems.for_each(|problem| self.screen.warning(problem));
         Ok(broker)
     }
@@ -219,7 +220,9 @@ impl Job<'_> {
 
 pub(super) fn build_problem(error: BuildError) -> Problem {
     match error {
-        BuildError::Server(problem) | BuildError::Labels(problem) => problem,
+        BuildError::Server(problem)
+        | BuildError::Labels(problem)
+        | BuildError::ToolFiles(problem) => problem,
         BuildError::Sandbox(SandboxError::FilesTooSmall { .. }) => Problem::new(
             "sandbox-unavailable",
             "the sandbox cannot be loaded",

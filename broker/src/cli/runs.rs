@@ -270,7 +270,7 @@ fn status_word(status: Status) -> String {
     format!("{status:?}").to_lowercase()
 }
 
-fn unreadable(error: JournalError) -> Problem {
+pub(super) fn unreadable(error: JournalError) -> Problem {
     match error {
         JournalError::Unknown { .. } | JournalError::Ambiguous { .. } => usage(
             "there is no such run",

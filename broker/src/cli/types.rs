@@ -1,9 +1,18 @@
-//! `airlock types`: what a script may call.
+//! `airlock types`: what a script may call, from servers or from a saved list.
 
+mod saved;
+
+use airlock_core::id::{ServerName, ToolId, ToolName};
 use airlock_core::problem::Problem;
 use airlock_core::rules::Pattern;
 use clap::{Args, ValueEnum};
-use codegen::declare::Level;
+use codegen::declare::{self, Declarations, DegradedTool, Level};
+use codegen::description::Description;
+use codegen::rust;
+use codegen::shape::ToolShape;
+use codegen::shape::json as shapes;
+use codegen::stub::{ServerStubs, StubTable, ToolStub};
+use serde_json::{Value, json};
 
 use super::options::{ServerOptions, StateOptions, usage};
 use super::run::build_problem;
@@ -11,6 +20,7 @@ use super::screen::Screen;
 use super::{Outcome, exit, print, print_json, runtime};
 use crate::broker::Broker;
 use crate::config::{Config, Environment};
+use crate::render::escape;
 
 #[derive(Debug, Args)]
 pub(super) struct TypesOptions {
@@ -20,6 +30,12 @@ pub(super) struct TypesOptions {
     /// How much is said about each tool
     #[arg(long, value_enum, default_value_t = Detail::Full)]
     detail: Detail,
+    /// TypeScript declarations, shapes as JSON, or Rust types for a program that embeds airlock
+    #[arg(long, value_enum, default_value_t = Format::Ts)]
+    format: Format,
+    /// A saved answer to tools/list instead of servers: [NAME=]FILE; nothing is connected to
+    #[arg(long, value_name = "FILE")]
+    from: Vec<String>,
     #[command(flatten, next_help_heading = "Servers")]
     servers: ServerOptions,
     #[command(flatten)]
@@ -37,6 +53,13 @@ enum Detail {
     Full,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Ts,
+    Json,
+    Rust,
+}
+
 impl From<Detail> for Level {
     fn from(detail: Detail) -> Self {
         match detail {
@@ -48,6 +71,13 @@ impl From<Detail> for Level {
     }
 }
 
+/// What there is to write about, wherever it came from.
+struct Found {
+    descriptions: Vec<Description>,
+    stubs: StubTable,
+    problems: Vec<Problem>,
+}
+
 pub(super) fn run(options: TypesOptions, environment: &Environment) -> Outcome {
     let screen = Screen::of_process(environment, false);
     let patterns = options
@@ -55,6 +85,74 @@ pub(super) fn run(options: TypesOptions, environment: &Environment) -> Outcome {
         .iter()
         .map(|text| pattern(text))
         .collect::<Result<Vec<_>, _>>()?;
+    if options.format != Format::Ts && options.detail != Detail::Full {
+        let why = "levels of detail are levels of the TypeScript declarations";
+        return Err(usage("`--detail` says nothing here", why, "leave it out"));
+    }
+    let (format, detail, is_json) = (options.format, options.detail, options.json);
+    let found = found(options, environment, &screen)?;
+    let chosen = |server: &str, tool: &str| {
+        let id = ToolId {
+            server: ServerName(server.into()),
+            tool: ToolName(tool.into()),
+        };
+        patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(&id))
+    };
+    let stubs = found.stubs.servers.iter();
+    let tools: Vec<String> = stubs
+        .flat_map(|server| server.tools.iter().map(move |tool| (server, tool)))
+        .filter(|(server, tool)| chosen(&server.server, &tool.wire_name))
+        .map(|(server, tool)| format!("{}.{}", server.server, tool.wire_name))
+        .collect();
+    let Declarations { text, degraded } = match format {
+        Format::Ts => {
+            let only =
+                |server: &ServerStubs, tool: &ToolStub| chosen(&server.server, &tool.wire_name);
+            declare::declare(&found.stubs, &found.descriptions, detail.into(), &only)
+        }
+        Format::Json => as_json(&found.descriptions, &chosen),
+        Format::Rust => as_rust(&found.descriptions, &chosen),
+    };
+    warn(&screen, &found.problems, &degraded);
+    if is_json {
+        let degraded: Vec<Value> = degraded.iter().map(degraded_json).collect();
+        print_json(&json!({
+            "tools": tools, "declarations": text, "degraded": degraded, "problems": found.problems,
+        }))?;
+    } else {
+        print(&text)?;
+    }
+    if tools.is_empty() && !is_json {
+        let why = if patterns.is_empty() {
+            "no server offers a tool"
+        } else {
+            "no tool fits the patterns"
+        };
+        screen.remark(&format!(
+            "{why}; --server, --mcp-config, --demo and --from say which tools there are\n"
+        ));
+    }
+    let is_unreachable = |problem: &Problem| problem.code == "server-unavailable";
+    Ok(if found.problems.iter().any(is_unreachable) {
+        exit::CONFIGURATION
+    } else {
+        exit::DONE
+    })
+}
+
+fn found(
+    options: TypesOptions,
+    environment: &Environment,
+    screen: &Screen,
+) -> Result<Found, Problem> {
+    if !options.from.is_empty() {
+        if options.servers.names_any() {
+            let why = "--from takes the tools from a file and connects to nothing";
+            let next = "leave --from or the servers out";
+            return Err(usage("two kinds of sources are named", why, next));
+        }
+        return saved::read(&options.from, options.servers.descriptions);
+    }
     let mut flags = options.servers.into_flags()?;
     flags.state_dir = options.state.state_dir;
     let config = Config::load(flags, environment)?;
@@ -62,54 +160,94 @@ pub(super) fn run(options: TypesOptions, environment: &Environment) -> Outcome {
         .warnings
         .iter()
         .for_each(|warning| screen.warning(warning));
-
-    let (text, tools, problems) = runtime()?.block_on(async {
+    runtime()?.block_on(async {
         let broker = Broker::builder()
             .config(config)
             .build()
             .await
             .map_err(build_problem)?;
-        let text = broker.declarations(options.detail.into(), &patterns);
-        let chosen = broker
-            .catalog()
-            .tools()
-            .filter(|tool| patterns.is_empty() || patterns.iter().any(|it| it.matches(&tool.id)));
-        let tools: Vec<_> = chosen.map(|tool| tool.id.to_string()).collect();
-        let problems = broker.problems().to_vec();
+        let descriptions = broker.descriptions();
+        let found = Found {
+            stubs: StubTable::build(&descriptions),
+            descriptions,
+            problems: broker.problems(),
+        };
         broker.close().await;
-        Ok::<_, Problem>((text, tools, problems))
-    })?;
+        Ok(found)
+    })
+}
+
+fn as_json(descriptions: &[Description], chosen: &dyn Fn(&str, &str) -> bool) -> Declarations {
+    let mut sorted: Vec<&Description> = descriptions
+        .iter()
+        .filter(|it| chosen(&it.server, &it.name))
+        .collect();
+    sorted.sort_by(|a, b| (&a.server, &a.name).cmp(&(&b.server, &b.name)));
+    let mut degraded = Vec::new();
+    let mut tools = serde_json::Map::new();
+    for tool in sorted {
+        let shape = ToolShape::of(tool);
+        let mut value = shapes::tool(&shape);
+        if let Some(members) = value.as_object_mut() {
+            members.insert("description".into(), tool.digest.to_string().into());
+        }
+        tools.insert(format!("{}.{}", tool.server, tool.name), value);
+        if !shape.degraded.is_empty() {
+            degraded.push(DegradedTool {
+                server: tool.server.clone(),
+                wire_name: tool.name.clone(),
+                found: shape.degraded,
+            });
+        }
+    }
+    let text = serde_json::to_string_pretty(&Value::Object(tools)).unwrap_or_default();
+    Declarations {
+        text: text + "\n",
+        degraded,
+    }
+}
+
+fn as_rust(descriptions: &[Description], chosen: &dyn Fn(&str, &str) -> bool) -> Declarations {
+    let chosen: Vec<Description> = descriptions
+        .iter()
+        .filter(|it| chosen(&it.server, &it.name))
+        .cloned()
+        .collect();
+    // What panics inside is caught and listed; nobody needs to read it on the way.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let types = rust::of_tools(&chosen);
+    std::panic::set_hook(hook);
+    Declarations {
+        text: types.text,
+        degraded: types.degraded,
+    }
+}
+
+fn warn(screen: &Screen, problems: &[Problem], degraded: &[DegradedTool]) {
     let relevant =
         |problem: &&Problem| !matches!(&*problem.code, "rule-unmatched" | "tool-renamed");
     problems
         .iter()
         .filter(relevant)
         .for_each(|problem| screen.warning(problem));
-    if options.json {
-        print_json(
-            &serde_json::json!({ "tools": tools, "declarations": text, "problems": problems }),
-        )?;
-    } else {
-        print(&text)?;
+    for tool in degraded {
+        for what in &tool.found {
+            let line = format!(
+                "degraded: {}.{} {}: {}",
+                tool.server, tool.wire_name, what.path, what.reason
+            );
+            screen.remark(&format!("{}\n", escape::line(&line)));
+        }
     }
-    if tools.is_empty() && !options.json {
-        let why = if patterns.is_empty() {
-            "no server offers a tool"
-        } else {
-            "no tool fits the patterns"
-        };
-        screen.remark(&format!(
-            "{why}; --server, --mcp-config and --demo say which servers there are\n"
-        ));
-    }
-    let unreachable = problems
-        .iter()
-        .any(|problem| problem.code == "server-unavailable");
-    Ok(if unreachable {
-        exit::CONFIGURATION
-    } else {
-        exit::DONE
-    })
+}
+
+fn degraded_json(tool: &DegradedTool) -> Value {
+    let found = tool.found.iter();
+    let found: Vec<Value> = found
+        .map(|it| json!({"path": it.path, "reason": it.reason}))
+        .collect();
+    json!({"tool": format!("{}.{}", tool.server, tool.wire_name), "found": found})
 }
 
 fn pattern(text: &str) -> Result<Pattern, Problem> {

@@ -19,6 +19,7 @@ use crate::upstream::{Era, EraChoice};
 #[derive(Debug, Default)]
 pub(crate) struct FileConfig {
     pub(crate) state_dir: Option<PathBuf>,
+    pub(crate) descriptions: Option<PathBuf>,
     pub(crate) fsync: Option<Located>,
     pub(crate) limits: Vec<(String, Located)>,
     pub(crate) servers: Vec<Declared>,
@@ -37,6 +38,7 @@ pub(crate) struct Located {
 #[serde(deny_unknown_fields)]
 struct Document {
     state_dir: Option<PathBuf>,
+    descriptions: Option<PathBuf>,
     fsync: Option<Spanned<String>>,
     #[serde(default)]
     limits: BTreeMap<String, Spanned<Amount>>,
@@ -133,6 +135,7 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
     });
     Ok(FileConfig {
         state_dir: document.state_dir,
+        descriptions: document.descriptions,
         fsync: document.fsync.map(located),
         limits: limits.collect(),
         servers: servers.collect::<Result<_, _>>()?,

@@ -51,6 +51,8 @@ pub struct Flags {
     /// By the names of [`SETTINGS`]; the flag as it was written is part of the message.
     pub limits: Vec<(String, String)>,
     pub state_dir: Option<PathBuf>,
+    /// The folder of tool files.
+    pub descriptions: Option<PathBuf>,
     pub fsync: Option<String>,
     /// This program, when its own demo server is wanted under the name `demo`.
     pub demo: Option<PathBuf>,
@@ -64,6 +66,8 @@ pub struct Config {
     pub flow: FlowConfig,
     pub limits: Limits,
     pub state_dir: PathBuf,
+    /// The folder of tool files, when one is named.
+    pub descriptions: Option<PathBuf>,
     pub fsync: Fsync,
     pub secrets: Secrets,
     /// What a server's process finds in its environment besides what is configured for it.
@@ -103,6 +107,7 @@ struct Gathered {
     flows: Vec<FileFlow>,
     limits: Vec<(String, Located)>,
     state_dir: Option<PathBuf>,
+    descriptions: Option<PathBuf>,
     fsync: Option<Located>,
     warnings: Vec<Problem>,
 }
@@ -114,6 +119,7 @@ impl Gathered {
         self.flows.push(file.flow);
         self.limits.extend(file.limits);
         self.state_dir = file.state_dir.or(self.state_dir.take());
+        self.descriptions = file.descriptions.or(self.descriptions.take());
         self.fsync = file.fsync.or(self.fsync.take());
     }
 
@@ -150,6 +156,7 @@ impl Gathered {
         };
         self.limits.extend(flags.limits.into_iter().map(located));
         self.state_dir = flags.state_dir.or(self.state_dir.take());
+        self.descriptions = flags.descriptions.or(self.descriptions.take());
         self.fsync = flags
             .fsync
             .map(|text| Located {
@@ -205,6 +212,7 @@ impl Gathered {
             flow: labels::gather(self.flows)?,
             limits,
             state_dir,
+            descriptions: self.descriptions,
             fsync,
             secrets: Secrets::new(secrets),
             base_env,

@@ -205,8 +205,8 @@ impl<'a> Hands<'a> {
 
     /// Where the paths lead that the calls of a step name, before they are decided.
     fn resolve(&mut self, step: &Step) {
-        let catalog = &self.broker.standing.catalog;
-        let named = flow::named(catalog, &step.calls, &self.limits);
+        let catalog = self.broker.catalog();
+        let named = flow::named(&catalog, &step.calls, &self.limits);
         if !named.is_empty() {
             let paths = self.broker.resolver.resolve(named);
             self.heard.push(Event::Resolved { paths });

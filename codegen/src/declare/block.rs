@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::Picked;
 use super::alias::Aliases;
 use super::groups::{Group, Groups};
+use super::guidance;
 use super::note::Note;
 use super::types::{TypeWriter, noted};
 use crate::description::{Claims, Description};
@@ -198,6 +199,10 @@ fn doc(
             .filter(|it| !it.is_empty() && Some(it) != prose.as_ref());
         parts.extend(note.map(|it| format!("{label}: {it}")));
     }
+    if description.output_is_observed {
+        parts.push("The type of the result was observed, not promised.".to_owned());
+    }
+    parts.extend(guidance::parts(description));
     if parts.is_empty() {
         String::new()
     } else {

@@ -232,7 +232,7 @@ pub(super) fn written(root: &str, way: &[Segment<'_>]) -> String {
     cut_in_the_middle(path)
 }
 
-pub(super) fn member_path(base: &str, key: &str) -> String {
+pub(crate) fn member_path(base: &str, key: &str) -> String {
     let mut path = base.to_owned();
     push_key(&mut path, key);
     path

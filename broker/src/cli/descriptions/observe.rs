@@ -1,0 +1,211 @@
+//! `airlock descriptions observe`: what recorded results look like. Only their
+//! shapes leave the journals, never a value.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use airlock_core::id::{RunId, ToolId};
+use airlock_core::journal::{Body, Verified, read};
+use airlock_core::json::{self, Bounds};
+use airlock_core::report::ReportedOutcome;
+use clap::Args;
+use codegen::observe::Seen;
+use serde_json::{Map, Value, json};
+
+use super::{ask, files};
+use crate::cli::options::{ServerOptions, StateOptions, usage};
+use crate::cli::runs::unreadable;
+use crate::cli::screen::Screen;
+use crate::cli::{Outcome, exit, print, print_json};
+use crate::config::Environment;
+use crate::journal_file::StateDir;
+use crate::render::escape;
+use crate::tool_files::{Loaded, Written};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ObserveOptions {
+    /// Runs by their ids, or the beginnings of them
+    #[arg(value_name = "RUN")]
+    runs: Vec<String>,
+    /// All runs that have a journal
+    #[arg(long, conflicts_with = "runs")]
+    all: bool,
+    /// Write the proposals into tool files here, for tools that have no type of their own
+    #[arg(long, value_name = "FOLDER")]
+    to: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Servers")]
+    servers: ServerOptions,
+    #[command(flatten)]
+    state: StateOptions,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+/// What the journals of some runs say about results.
+#[derive(Default)]
+struct Observed {
+    tools: BTreeMap<ToolId, Tool>,
+    /// Results that are too long for a journal to keep.
+    without_text: u64,
+}
+
+#[derive(Default)]
+struct Tool {
+    seen: Seen,
+    runs: BTreeSet<RunId>,
+}
+
+/// A journal was written within limits; this only keeps a foreign one from doing harm.
+const BOUNDS: Bounds = Bounds {
+    bytes_max: u32::MAX,
+    depth_max: 600,
+    nodes_max: 64_000_000,
+};
+
+pub(super) fn run(options: ObserveOptions, environment: &Environment, screen: &Screen) -> Outcome {
+    if options.runs.is_empty() && !options.all {
+        let next = "name runs, or write --all; `airlock runs list` lists them";
+        return Err(usage(
+            "there is nothing to look at",
+            "no run is named",
+            next,
+        ));
+    }
+    let state = StateDir::new(options.state.clone().load(environment)?.state_dir);
+    let runs = if options.all {
+        state.runs_newest_first().map_err(unreadable)?
+    } else {
+        let found = options.runs.iter().map(|id| state.find(id));
+        found.collect::<Result<_, _>>().map_err(unreadable)?
+    };
+    let mut observed = Observed::default();
+    for run in &runs {
+        let bytes = state.read(run).map_err(unreadable)?;
+        match read(&bytes) {
+            Ok(journal) => observed.take(run, &journal),
+            Err(broken) => screen.remark(&format!(
+                "run {} is left out: its journal does not verify: {}\n",
+                run.0,
+                escape::line(&broken.to_string())
+            )),
+        }
+    }
+    if options.servers.names_any() {
+        let (said, _) = ask(options.servers, options.state, environment, screen)?;
+        let declares = |id: &ToolId| {
+            said.tool(&id.server.0, &id.tool.0)
+                .is_some_and(|it| it.output_schema.is_some())
+        };
+        observed.tools.retain(|id, _| !declares(id));
+    }
+    if observed.without_text > 0 {
+        let count = observed.without_text;
+        screen.remark(&format!(
+            "{count} results are too long for a journal and were not seen\n"
+        ));
+    }
+    match options.to {
+        Some(folder) => write(&observed, folder, options.json),
+        None => show(&observed),
+    }
+}
+
+impl Observed {
+    fn take(&mut self, run: &RunId, journal: &Verified) {
+        for line in &journal.lines {
+            let Body::Settled(settled) = &line.body else {
+                continue;
+            };
+            let Some(decided) = journal.decided(settled.call) else {
+                continue;
+            };
+            if settled.outcome != ReportedOutcome::Returned {
+                continue;
+            }
+            let value = settled.payload.as_ref();
+            let value = value.and_then(|it| json::read(it.as_bytes(), BOUNDS).ok());
+            let Some(value) = value else {
+                self.without_text += 1;
+                continue;
+            };
+            let tool = self.tools.entry(decided.tool.clone()).or_default();
+            tool.seen.add(&value);
+            tool.runs.insert(run.clone());
+        }
+    }
+}
+
+impl Tool {
+    fn add_to(&self, file: &mut Map<String, Value>) {
+        file.insert("outputSchema".into(), self.seen.schema());
+        file.insert(
+            "observed".into(),
+            json!({"results": self.seen.count(), "runs": self.runs.len()}),
+        );
+    }
+}
+
+fn show(observed: &Observed) -> Outcome {
+    let mut proposals = Map::new();
+    for (id, tool) in &observed.tools {
+        let mut members = Map::new();
+        tool.add_to(&mut members);
+        proposals.insert(id.to_string(), members.into());
+    }
+    print_json(&proposals)?;
+    Ok(exit::DONE)
+}
+
+/// A type that somebody wrote stays; one that was observed before is seen anew.
+fn write(observed: &Observed, folder: PathBuf, is_json: bool) -> Outcome {
+    let files = files(Some(folder), None);
+    let loaded = match files.path().exists() {
+        true => files.load()?,
+        false => Loaded::default(),
+    };
+    if let Some(problem) = loaded.problems.first() {
+        return Err(problem.clone());
+    }
+    let mut rows = Vec::new();
+    for (id, tool) in &observed.tools {
+        let (server, name) = (&*id.server.0, &*id.tool.0);
+        let before = loaded.about(server, name);
+        let is_written = |file: &codegen::tool_file::ToolFile| {
+            !file.output_schema.is_empty() && file.observed.is_none()
+        };
+        let done = if before.is_some_and(|it| is_written(&it.read.file)) {
+            "kept"
+        } else {
+            let before = before.and_then(|it| it.read.value.as_object().cloned());
+            let mut file = before.unwrap_or_else(|| blank(name));
+            tool.add_to(&mut file);
+            word(files.write(server, name, &Value::Object(file))?)
+        };
+        let file = files.shown_name(server, name);
+        if is_json {
+            rows.push(json!({"tool": id.to_string(), "file": file, "done": done}));
+        } else {
+            print(&format!("{done:9} {}\n", escape::line(&file)))?;
+        }
+    }
+    if is_json {
+        print_json(&json!({ "files": rows }))?;
+    }
+    Ok(exit::DONE)
+}
+
+fn word(written: Written) -> &'static str {
+    match written {
+        Written::Created => "new",
+        Written::Changed => "changed",
+        Written::Unchanged => "unchanged",
+    }
+}
+
+fn blank(name: &str) -> Map<String, Value> {
+    let mut file = Map::new();
+    file.insert("$schema".into(), "../format.schema.json".into());
+    file.insert("name".into(), name.into());
+    file
+}

@@ -1,0 +1,120 @@
+//! `airlock descriptions pull`: a file for each tool. What somebody wrote is
+//! never overwritten.
+
+use std::path::PathBuf;
+
+use airlock_core::problem::Problem;
+use clap::Args;
+use codegen::closest::closest;
+use codegen::description::Description;
+use codegen::tool_file::pull::{Pulled, pull};
+use serde_json::{Value, json};
+
+use super::{Said, ask, files};
+use crate::cli::options::{ServerOptions, StateOptions, usage};
+use crate::cli::screen::Screen;
+use crate::cli::{Outcome, exit, print, print_json};
+use crate::config::Environment;
+use crate::render::escape;
+use crate::tool_files::{Loaded, ToolFiles};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct PullOptions {
+    /// Only these servers [default: all that are configured]
+    #[arg(value_name = "SERVER")]
+    only: Vec<String>,
+    /// Where the files go [default: the configured folder, else tool_descriptions]
+    #[arg(long, value_name = "FOLDER")]
+    to: Option<PathBuf>,
+    /// The edited files have been compared with what the servers say now: note that in them
+    #[arg(long)]
+    accept: bool,
+    #[command(flatten, next_help_heading = "Servers")]
+    servers: ServerOptions,
+    #[command(flatten)]
+    state: StateOptions,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+pub(super) fn run(options: PullOptions, environment: &Environment, screen: &Screen) -> Outcome {
+    let (said, configured) = ask(options.servers, options.state, environment, screen)?;
+    check_names(&options.only, &said)?;
+    let files = files(options.to, configured);
+    let loaded = match files.path().exists() {
+        true => files.load()?,
+        false => Loaded::default(),
+    };
+    if let Some(problem) = loaded.problems.first() {
+        // What cannot be read could be somebody's work.
+        return Err(problem.clone());
+    }
+    let chosen = |it: &&Description| options.only.is_empty() || options.only.contains(&it.server);
+    let mut rows = Vec::new();
+    let mut edited = 0_usize;
+    for tool in said.descriptions.iter().filter(chosen) {
+        let (word, name) = one(&files, &loaded, tool, options.accept)?;
+        edited += usize::from(word == "edited");
+        if options.json {
+            rows.push(json!({"tool": format!("{}.{}", tool.server, tool.name), "file": name, "done": word}));
+        } else {
+            print(&format!("{word:9} {}\n", escape::line(&name)))?;
+        }
+    }
+    if options.json {
+        print_json(&json!({ "files": rows }))?;
+    }
+    if edited > 0 {
+        let these = if edited == 1 {
+            "1 file was"
+        } else {
+            &format!("{edited} files were")
+        };
+        screen.remark(&format!(
+            "{these} edited here and changed there; compare them, then pull with --accept\n"
+        ));
+    }
+    Ok(if edited > 0 {
+        exit::CONFIGURATION
+    } else {
+        exit::DONE
+    })
+}
+
+fn check_names(only: &[String], said: &Said) -> Result<(), Problem> {
+    for name in only {
+        if !said.servers.contains(name) {
+            let near = closest(name, said.servers.iter().map(String::as_str));
+            let next = near.map_or_else(
+                || "--server, --mcp-config and --demo say which servers there are".to_owned(),
+                |near| format!("did you mean `{near}`?"),
+            );
+            return Err(usage(
+                format!("there is no server `{name}`"),
+                "it is not configured",
+                next,
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What was done with the file of one tool.
+fn one(
+    files: &ToolFiles,
+    loaded: &Loaded,
+    tool: &Description,
+    accept: bool,
+) -> Result<(&'static str, String), Problem> {
+    let before = loaded.about(&tool.server, &tool.name);
+    let write = |value: &Value| files.write(&tool.server, &tool.name, value);
+    let word = match pull(tool, before.map(|it| &it.read.value), accept) {
+        Pulled::New(value) => write(&value).map(|_| "new"),
+        Pulled::Renewed(value) => write(&value).map(|_| "renewed"),
+        Pulled::Accepted(value) => write(&value).map(|_| "accepted"),
+        Pulled::AsBefore => Ok("unchanged"),
+        Pulled::Edited => Ok("edited"),
+    };
+    Ok((word?, files.shown_name(&tool.server, &tool.name)))
+}

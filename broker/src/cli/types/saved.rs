@@ -1,0 +1,106 @@
+//! A saved answer to `tools/list`, read as if a server had just given it.
+
+use std::path::{Path, PathBuf};
+
+use airlock_core::id::ServerName;
+use airlock_core::json::{self, Bounds};
+use airlock_core::problem::Problem;
+use codegen::description::Description;
+use codegen::stub::StubTable;
+use serde_json::Value;
+
+use super::Found;
+use crate::cli::input;
+use crate::cli::options::usage;
+use crate::tool_files::{self, Loaded, ToolFiles};
+
+const BOUNDS: Bounds = Bounds {
+    bytes_max: 64 * 1024 * 1024,
+    depth_max: 128,
+    nodes_max: 4_000_000,
+};
+
+/// Each source is `FILE` or `NAME=FILE`; the server's name is else the beginning of the file's.
+pub(super) fn read(sources: &[String], folder: Option<PathBuf>) -> Result<Found, Problem> {
+    let loaded = match folder {
+        Some(folder) => ToolFiles::new(folder).load()?,
+        None => Loaded::default(),
+    };
+    let mut problems = loaded.problems.clone();
+    let mut descriptions: Vec<Description> = Vec::new();
+    for source in sources {
+        let (server, path) = named(source)?;
+        let value = whole(&path)?;
+        let tools = tools(&value).ok_or_else(|| {
+            let why = "it is neither {\"tools\": […]} nor a reply with such a result";
+            unreadable(&path, why.into(), "save the answer to tools/list")
+        })?;
+        if descriptions.iter().any(|it| it.server == server) {
+            let why = format!("two files are about the server `{server}`");
+            return Err(usage("the sources meet", why, "write NAME=FILE"));
+        }
+        for tool in tools {
+            match Description::parse(&server, tool) {
+                Ok(description) => match loaded.about(&server, &description.name) {
+                    Some(file) => {
+                        let (full, faults) = description.with_file(&file.read);
+                        descriptions.push(full);
+                        let faults = faults.iter();
+                        problems.extend(faults.map(|it| tool_files::problem(&file.name, it)));
+                    }
+                    None => descriptions.push(description),
+                },
+                Err(bad) => problems.push(Problem::new(
+                    "tool-unusable",
+                    format!("a tool of `{server}` is left out"),
+                    bad.to_string(),
+                    "its other tools are not touched",
+                )),
+            }
+        }
+    }
+    Ok(Found {
+        stubs: StubTable::build(&descriptions),
+        descriptions,
+        problems,
+    })
+}
+
+fn named(source: &str) -> Result<(String, PathBuf), Problem> {
+    if let Some((name, path)) = source.split_once('=')
+        && ServerName::parse(name).is_ok()
+    {
+        return Ok((name.to_owned(), path.into()));
+    }
+    let path = PathBuf::from(source);
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = file.split('.').next().unwrap_or_default().to_owned();
+    match ServerName::parse(&name) {
+        Ok(_) => Ok((name, path)),
+        Err(bad) => {
+            let what = format!("the file {} names no server", path.display());
+            Err(usage(what, bad.to_string(), "write --from NAME=FILE"))
+        }
+    }
+}
+
+fn whole(path: &Path) -> Result<Value, Problem> {
+    let bytes = input::file(path, "the list", u64::from(BOUNDS.bytes_max))?;
+    json::read(&bytes, BOUNDS)
+        .map_err(|bad| unreadable(path, bad.to_string(), "save the answer to tools/list"))
+}
+
+fn tools(value: &Value) -> Option<&Vec<Value>> {
+    let list = value
+        .get("tools")
+        .or_else(|| value.get("result")?.get("tools"));
+    list?.as_array()
+}
+
+fn unreadable(path: &Path, why: String, next: &str) -> Problem {
+    usage(
+        format!("the list {} cannot be read", path.display()),
+        why,
+        next,
+    )
+}

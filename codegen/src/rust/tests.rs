@@ -1,0 +1,97 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+fn types(tools: &[Value]) -> RustTypes {
+    let descriptions: Vec<Description> = tools
+        .iter()
+        .map(|tool| Description::parse("demo", tool).unwrap())
+        .collect();
+    of_tools(&descriptions)
+}
+
+fn check(schema: Value, parts: &[&str]) {
+    let tool = json!({"name": "t", "inputSchema": schema});
+    let types = types(&[tool]);
+    syn::parse_file(&types.text).unwrap();
+    for part in parts {
+        assert!(types.text.contains(part), "no `{part}` in\n{}", types.text);
+    }
+    assert_eq!(types.degraded, []);
+}
+
+#[test]
+fn a_schema_becomes_a_struct_with_what_rust_can_say() {
+    check(
+        json!({"type": "object", "properties": {
+            "level": {"type": "string", "enum": ["debug", "error"]},
+            "limit": {"type": "integer", "minimum": 0, "maximum": 10, "default": 5},
+            "since": {"type": "string", "format": "date-time", "pattern": "^2", "default": null},
+            "kind": {"const": "a"},
+        }, "required": ["level"]}),
+        &[
+            "pub struct Args",
+            "pub level: ArgsLevel",
+            "Option<u64>",
+            "Option<::std::string::String>",
+            "Debug",
+        ],
+    );
+    check(
+        json!({"type": "object", "properties": {"tree": {"$ref": "#/$defs/node"}},
+            "$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}}}),
+        &["pub struct Node", "Box<Node>"],
+    );
+}
+
+#[test]
+fn what_has_no_counterpart_is_plain_json_and_listed() {
+    let schema =
+        json!({"type": "object", "properties": {"x": {"enum": ["+1", "-1"]}, "y": {"not": {}}}});
+    let types = types(&[
+        json!({"name": "t", "inputSchema": schema}),
+        json!({"name": "ok", "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}}}}),
+    ]);
+    syn::parse_file(&types.text).unwrap();
+    assert_eq!(types.degraded.len(), 1);
+    assert!(types.text.contains("pub struct Args"), "{}", types.text);
+}
+
+#[test]
+fn names_are_distinct_and_do_not_depend_on_the_order() {
+    let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+    let names = [
+        "get-user",
+        "get_user",
+        "get.user",
+        "fn",
+        "self",
+        "2fa",
+        "a$b",
+        "a_b",
+        "日本語",
+    ];
+    let mut tools: Vec<Value> = names.iter().map(|name| tool(name)).collect();
+    let text = types(&tools).text;
+    tools.reverse();
+    assert_eq!(types(&tools).text, text);
+    let file = syn::parse_file(&text).unwrap();
+    let Some(syn::Item::Mod(server)) = file.items.first() else {
+        panic!("{text}")
+    };
+    assert_eq!(
+        server.content.as_ref().unwrap().1.len(),
+        names.len(),
+        "{text}"
+    );
+}
+
+#[test]
+fn prose_cannot_leave_its_comment() {
+    let text = "a\n */ \u{202e} \"# fn main() {}\u{2028}x";
+    let tool = json!({"name": "t", "description": text, "inputSchema":
+        {"type": "object", "description": text, "properties": {"a": {"type": "string", "description": text}}}});
+    let types = types(&[tool]).text;
+    syn::parse_file(&types).unwrap();
+    assert!(!types.contains('\u{202e}') && !types.contains('\u{2028}'));
+}
