@@ -1,10 +1,6 @@
 //! The Rust types of tool files are what the format's schema makes of them. With
 //! `AIRLOCK_BLESS=1` they are rewritten instead of compared.
 #![expect(clippy::disallowed_methods, reason = "goldens are files")]
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot read its input has failed"
-)]
 
 use std::fs;
 use std::path::Path;

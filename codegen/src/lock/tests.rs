@@ -1,3 +1,5 @@
+//! Tests of the lock: what is said of a change, and what is refused.
+
 use serde_json::json;
 
 use super::*;

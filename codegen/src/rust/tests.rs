@@ -1,3 +1,5 @@
+//! Tests of Rust output: it always parses, and says what it leaves out.
+
 use serde_json::{Value, json};
 
 use super::*;

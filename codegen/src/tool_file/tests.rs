@@ -1,3 +1,5 @@
+//! Tests of tool files: what they may say, and what is said of a wrong one.
+
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};

@@ -1,0 +1,231 @@
+//! What is said of tools besides what their servers say: saved lists, tool files,
+//! observed types.
+
+use serde_json::{Value, json};
+use tests::binary::workspace;
+use tests::command::Home;
+
+fn ours() -> String {
+    workspace().join("tool_descriptions").display().to_string()
+}
+
+fn saved(home: &Home, name: &str, list: &Value) -> String {
+    home.write(name, list.to_string()).display().to_string()
+}
+
+fn list() -> Value {
+    let schema = json!({"type": "object", "properties": {"q": {"type": "string", "not": {"const": "x"}}}, "required": ["q"]});
+    json!({"tools": [{"name": "find", "description": "Finds.", "inputSchema": schema}, {"name": 3}]})
+}
+
+#[test]
+fn a_saved_list_is_rendered_without_any_server() {
+    let home = Home::new();
+    let reply = json!({"jsonrpc": "2.0", "id": 1, "result": list()});
+    for (name, list) in [("shop.json", list()), ("shop.reply.json", reply)] {
+        let file = saved(&home, name, &list);
+        let ended = home.run(["types", "--from", &file]).expect_code(0);
+        assert!(ended.stdout.contains("declare const shop"), "{ended}");
+        assert!(ended.stderr.contains("left out"), "{ended}");
+        assert!(
+            ended.stderr.contains("degraded: shop.find args.q"),
+            "{ended}"
+        );
+        assert_eq!(home.run(["types", "--from", &file]).stdout, ended.stdout);
+    }
+    let file = format!("store={}", saved(&home, "2.json", &list()));
+    let ended = home
+        .run(["types", "--from", &file, "--format", "json"])
+        .expect_code(0);
+    assert_eq!(
+        ended.json()["store.find"]["input"]["properties"][0]["name"],
+        "q"
+    );
+    let ended = home
+        .run(["types", "--from", &file, "--format", "rust"])
+        .expect_code(0);
+    assert!(
+        ended.stdout.contains("pub q: ::std::string::String"),
+        "{ended}"
+    );
+}
+
+#[test]
+fn a_list_that_is_none_is_named_with_what_to_do() {
+    let home = Home::new();
+    home.write("no.json", "{\"tool\": []}");
+    home.write("deep.json", "[".repeat(1_000));
+    home.write("9.json", "{\"tools\": []}");
+    for (args, part) in [
+        (&["--from", "none.json"][..], "No such file"),
+        (&["--from", "no.json"], "neither"),
+        (&["--from", "deep.json"], "nested deeper"),
+        (&["--from", "9.json"], "NAME=FILE"),
+        (&["--from", "no.json", "--demo"], "connects to nothing"),
+        (
+            &["--demo", "--format", "rust", "--detail", "names"],
+            "--detail",
+        ),
+    ] {
+        let args = [&["types"], args].concat();
+        let ended = home.run(args).expect_code(2).expect_stderr(part);
+        assert!(ended.stderr.contains("code: usage"), "{ended}");
+    }
+}
+
+#[test]
+fn our_files_about_the_demo_server_fit_it_and_are_shown() {
+    let home = Home::new();
+    let ended = home
+        .run(["descriptions", "check", &ours(), "--demo", "--json"])
+        .expect_code(0);
+    let found = ended.json();
+    assert_eq!(
+        (&found["files"], &found["errors"], &found["warnings"]),
+        (&json!(10), &json!([]), &json!([]))
+    );
+    let shown = home
+        .run(["types", "--demo", "--descriptions", &ours()])
+        .expect_code(0);
+    for part in [
+        "Example (The latest errors)",
+        "Fails with",
+        "At most 60 calls per minute",
+        "See also logs_query",
+    ] {
+        assert!(shown.stdout.contains(part), "no `{part}` in\n{shown}");
+    }
+    let plain = home.run(["types", "--demo"]).expect_code(0);
+    assert!(!plain.stdout.contains("Example"), "{plain}");
+}
+
+#[test]
+fn pulling_writes_files_that_check_and_keeps_what_somebody_edited() {
+    let home = Home::new();
+    let pull = |more: &[&str], code| {
+        let args = [
+            &["descriptions", "pull", "--demo", "--to", "said", "--json"],
+            more,
+        ]
+        .concat();
+        let found = home.run(args).expect_code(code).json();
+        let files = found["files"].as_array().unwrap().clone();
+        files
+            .iter()
+            .map(|it| it["done"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(pull(&["demo"], 0), vec!["new"; 10]);
+    let path = home.path().join("said/demo/tickets_list.json");
+    let first = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(pull(&[], 0), vec!["unchanged"; 10]);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), first);
+    home.run(["descriptions", "check", "said", "--demo"])
+        .expect_code(0);
+
+    // The server has changed, and so has somebody's file about it.
+    let mut file: Value = serde_json::from_str(&first).unwrap();
+    file["upstream"] = format!("sha256:{}", "0".repeat(64)).into();
+    file["description"] = "Our words.".into();
+    std::fs::write(&path, file.to_string()).unwrap();
+    assert!(pull(&[], 30).contains(&"edited".to_owned()));
+    home.run(["descriptions", "check", "said", "--demo"])
+        .expect_code(0)
+        .expect_stderr("has changed since");
+    assert!(pull(&["--accept"], 0).contains(&"accepted".to_owned()));
+    assert!(
+        std::fs::read_to_string(&path)
+            .unwrap()
+            .contains("Our words.")
+    );
+    home.run(["descriptions", "pull", "demmo", "--demo"])
+        .expect_code(2)
+        .expect_stderr("did you mean `demo`?");
+}
+
+#[test]
+fn a_file_that_is_wrong_stops_the_command_with_line_and_suggestion() {
+    let home = Home::new();
+    home.write(
+        "said/demo/logs_query.json",
+        "{\n  \"name\": \"logs_query\",\n  \"exmaples\": []\n}",
+    );
+    let run = ["run", "-e", "return 1", "--demo", "--descriptions", "said"];
+    for args in [
+        &run[..],
+        &["types", "--demo", "--descriptions", "said"],
+        &["descriptions", "check", "said"],
+    ] {
+        let ended = home
+            .run(args)
+            .expect_code(30)
+            .expect_stderr("logs_query.json:3");
+        assert!(
+            ended.stderr.contains("`examples`") && ended.stderr.contains("code: config-invalid"),
+            "{ended}"
+        );
+    }
+    home.write("said/demo/logs_query.json", json!({"name": "logs_query", "examples": [{"input": {"levle": "error"}}], "arguments": {"limti": {}}}).to_string());
+    home.write(
+        "said/demo/logs_qeury.json",
+        json!({"name": "logs_qeury"}).to_string(),
+    );
+    let ended = home
+        .run(["descriptions", "check", "said", "--demo"])
+        .expect_code(30);
+    for part in [
+        "levle",
+        "Did you mean `limit`?",
+        "did you mean `logs_query`?",
+    ] {
+        assert!(ended.stderr.contains(part), "no `{part}` in\n{ended}");
+    }
+    home.run(["descriptions", "check", "nowhere"])
+        .expect_code(30)
+        .expect_stderr("cannot be read");
+}
+
+#[test]
+fn types_of_results_come_from_journals_without_their_values() {
+    let home = Home::new();
+    let code = "await demo.flaky_report({period: 'day'}); await demo.logs_query({limit: 3}); return (await demo.logs_chart({service: 'payments'})).length";
+    crate::demo(&home, code, &[]).expect_code(0);
+    let args = ["descriptions", "observe", "--all", "--demo", "--json"];
+    let found = home.run(args).expect_code(0).json();
+    assert_eq!(
+        found["demo.logs_chart"]["outputSchema"]["type"], "array",
+        "{found:#}"
+    );
+    assert_eq!(
+        found["demo.logs_chart"]["observed"],
+        json!({"results": 1, "runs": 1})
+    );
+    // This one has a type of its own.
+    assert!(found.get("demo.logs_query").is_none(), "{found:#}");
+    assert!(!found.to_string().contains("payments"), "{found:#}");
+
+    home.run([&args[..4], &["--to", "said"]].concat())
+        .expect_code(0);
+    home.run(["descriptions", "check", "said", "--demo"])
+        .expect_code(0);
+    let shown = home
+        .run([
+            "types",
+            "demo.logs_chart",
+            "--demo",
+            "--descriptions",
+            "said",
+        ])
+        .expect_code(0);
+    assert!(
+        shown.stdout.contains("observed, not promised")
+            && shown.stdout.contains("mimeType?: string"),
+        "{shown}"
+    );
+    home.run(["descriptions", "observe"])
+        .expect_code(2)
+        .expect_stderr("--all");
+    home.run(["descriptions", "observe", "zzz"])
+        .expect_code(2)
+        .expect_stderr("no such run");
+}
