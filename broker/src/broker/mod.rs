@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use airlock_core::catalog::Catalog;
 use airlock_core::code::Code;
-use airlock_core::decide::{Answer, AuthorizedCall, CallParts, Question};
+use airlock_core::decide::{Answer, AuthorizedCall, CallParts, Question, Standing};
 use airlock_core::flow::{Carried, FlowSpec};
 use airlock_core::id::{RunId, ServerName, ToolId, ToolName};
 use airlock_core::limits::Limits;
@@ -29,7 +29,7 @@ use airlock_core::rules::Pattern;
 use airlock_core::run::{Fsync, GuestIdentity, RunSpec};
 use codegen::declare::{self, Declarations, Level};
 use codegen::description::Description;
-use codegen::stub::{ServerStubs, ToolStub};
+use codegen::stub::{ServerStubs, StubTable, ToolStub};
 use futures_util::future::LocalBoxFuture;
 
 use crate::approver::Approver;
@@ -156,8 +156,8 @@ impl Broker {
 
     /// The names under which scripts find them.
     #[must_use]
-    pub fn stubs(&self) -> StubTable {
-        self.0.shelf.now().stubs.clone()
+    pub fn stubs(&self) -> Arc<StubTable> {
+        Arc::clone(&self.0.shelf.now().stubs)
     }
 
     /// Whether some call of this tool might be made: no rule denies them all.
@@ -180,8 +180,8 @@ impl Broker {
 
     /// The full descriptions of all tools: what their servers say, with what tool files say.
     #[must_use]
-    pub fn descriptions(&self) -> Vec<Description> {
-        self.0.shelf.now().descriptions.clone()
+    pub fn descriptions(&self) -> Arc<Vec<Description>> {
+        Arc::clone(&self.0.shelf.now().descriptions)
     }
 
     /// What scripts may call, as TypeScript declarations: all tools, or those that fit a pattern.

@@ -18,8 +18,8 @@ use crate::tool_files::{Loaded, Stamp, ToolFiles};
 #[derive(Debug)]
 pub(crate) struct Known {
     pub(crate) standing: Standing,
-    pub(crate) descriptions: Vec<Description>,
-    pub(crate) stubs: StubTable,
+    pub(crate) descriptions: Arc<Vec<Description>>,
+    pub(crate) stubs: Arc<StubTable>,
     pub(crate) problems: Vec<Problem>,
 }
 
@@ -123,8 +123,8 @@ impl Shelf {
         let kept = |problem: &&Problem| !wrong.contains(problem);
         Known {
             standing: before.standing.clone(),
-            descriptions: before.descriptions.clone(),
-            stubs: before.stubs.clone(),
+            descriptions: Arc::clone(&before.descriptions),
+            stubs: Arc::clone(&before.stubs),
             problems: before
                 .problems
                 .iter()
@@ -144,8 +144,8 @@ fn known(tools: Tools, standing: Standing, lasting: &[Problem]) -> Known {
             catalog: Arc::new(tools.catalog),
             ..standing
         },
-        descriptions: tools.descriptions,
-        stubs: tools.stubs,
+        descriptions: Arc::new(tools.descriptions),
+        stubs: Arc::new(tools.stubs),
         problems,
     }
 }

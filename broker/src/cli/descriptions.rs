@@ -99,7 +99,7 @@ fn ask(
                 .iter()
                 .map(|it| it.name.0.to_string())
                 .collect(),
-            descriptions: broker.descriptions(),
+            descriptions: broker.descriptions().to_vec(),
         };
         broker.close().await;
         Ok::<_, Problem>(said)

@@ -203,8 +203,11 @@ async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) 
         let broker = Broker::builder().approver(Never).config(config).build();
         let broker = broker.await.map_err(build_problem)?;
         let told = |problem: &&Problem| problem.code != "tool-renamed";
-        let problems = broker.problems().iter().filter(told);
-        problems.for_each(|problem| screen.warning(problem));
+        let problems = broker.problems();
+        problems
+            .iter()
+            .filter(told)
+            .for_each(|problem| screen.warning(problem));
         let servers = broker.catalog().servers().len();
         let tools = broker.catalog().tools().count();
         screen.remark(&format!(

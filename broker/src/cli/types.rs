@@ -166,7 +166,7 @@ fn found(
             .build()
             .await
             .map_err(build_problem)?;
-        let descriptions = broker.descriptions();
+        let descriptions = broker.descriptions().to_vec();
         let found = Found {
             stubs: StubTable::build(&descriptions),
             descriptions,

@@ -10,6 +10,7 @@ use airlock_core::rules::Pattern;
 use airlock_core::search::{Document, Index};
 use codegen::declare::{self, Level};
 use codegen::description::Description;
+use codegen::tool_file::ToolFile;
 use serde_json::{Map, Value, json};
 
 use super::settings::{Disclosure, Settings};
@@ -67,8 +68,15 @@ impl Shelf {
         self.tools.get(*self.by_name.get(name)?)
     }
 
-    pub(super) fn description(&self, shown: &Shown) -> Option<&Description> {
-        self.broker.descriptions().get(shown.description)
+    /// As it is now: what tool files say may have changed.
+    pub(super) fn description(&self, shown: &Shown) -> Option<Description> {
+        self.broker.descriptions().get(shown.description).cloned()
+    }
+
+    /// The tool with the digest that its description has now.
+    pub(super) fn current(&self, shown: &Shown) -> Arc<Tool> {
+        let tool = self.broker.catalog().find(&shown.tool.id).cloned();
+        tool.unwrap_or_else(|| Arc::clone(&shown.tool))
     }
 
     /// The servers with the number of their tools, in one line.
@@ -125,9 +133,17 @@ impl Shelf {
                 full.insert("outputSchema".into(), output.clone());
             }
             full.insert("digest".into(), description.digest.to_string().into());
+            if let Some(file) = &description.file {
+                full.extend(said_besides(file));
+            }
         }
-        full.insert("usage_guidance".into(), self.usage(shown));
-        full.insert("error_guidance".into(), error_guidance());
+        let ours = [
+            ("usage_guidance", self.usage(shown)),
+            ("error_guidance", error_guidance()),
+        ];
+        for (key, ours) in ours {
+            merge(&mut full, key, ours);
+        }
         Value::Object(full)
     }
 
@@ -178,7 +194,8 @@ fn shown(broker: &Broker) -> Vec<Shown> {
             if !broker.may_ever_call(&id) {
                 continue;
             }
-            let description = broker.descriptions().get(stub.description);
+            let descriptions = broker.descriptions();
+            let description = descriptions.get(stub.description);
             tools.push(Shown {
                 tool,
                 name: id.to_string(),
@@ -242,7 +259,8 @@ fn names(tools: &[Shown]) -> HashMap<String, usize> {
 }
 
 fn document(broker: &Broker, shown: &Shown) -> Document {
-    let description = broker.descriptions().get(shown.description);
+    let descriptions = broker.descriptions();
+    let description = descriptions.get(shown.description);
     let properties = description
         .and_then(|it| it.input_schema.get("properties"))
         .and_then(Value::as_object);
@@ -265,6 +283,34 @@ fn document(broker: &Broker, shown: &Shown) -> Document {
 pub(super) fn visible(text: &str) -> String {
     let keep = |c: &char| matches!(c, '\n' | '\t') || !codegen::text::is_invisible(*c);
     text.chars().filter(keep).collect()
+}
+
+/// What a tool file says, beyond what has a place in the description itself.
+fn said_besides(file: &ToolFile) -> Map<String, Value> {
+    const ELSEWHERE: [&str; 9] = [
+        "$schema",
+        "name",
+        "upstream",
+        "pulled",
+        "title",
+        "description",
+        "arguments",
+        "outputSchema",
+        "observed",
+    ];
+    let said = serde_json::to_value(file).unwrap_or_default();
+    let mut said = said.as_object().cloned().unwrap_or_default();
+    said.retain(|key, _| !ELSEWHERE.contains(&key.as_str()));
+    said
+}
+
+/// What we say of every tool, beside what a file says of this one.
+fn merge(full: &mut Map<String, Value>, key: &str, ours: Value) {
+    match (full.get_mut(key).and_then(Value::as_object_mut), ours) {
+        (Some(said), Value::Object(ours)) => said.extend(ours),
+        (Some(said), ours) => drop(said.insert("in_scripts".into(), ours)),
+        (None, ours) => drop(full.insert(key.into(), ours)),
+    }
 }
 
 fn error_guidance() -> Value {

@@ -126,9 +126,8 @@ pub(in crate::serve) fn disclose<'a>(
         };
         entries.insert(crate::serve::rpc::shown(name), entry);
     }
-    request
-        .session
-        .disclose(found.iter().map(|shown| &shown.tool));
+    let current: Vec<_> = found.iter().map(|shown| shelf.current(shown)).collect();
+    request.session.disclose(&current);
     Ok(Shelved { found, entries })
 }
 
