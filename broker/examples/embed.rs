@@ -51,9 +51,7 @@ fn price_tool() -> InProcessTool {
 /// Somebody who says yes to three calls of the price list, and no to everything else.
 async fn approve(question: Question) -> Answer {
     match NonZeroU32::new(3) {
-        Some(uses_max) if question.tool.to_string() == "shop.price" => {
-            Answer::AllowTool { uses_max }
-        }
+        Some(uses_max) if question.tool.to_string() == "shop.price" => Answer::up_to(uses_max),
         _ => Answer::Refuse,
     }
 }

@@ -37,6 +37,26 @@ pub(crate) fn utc(at_ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}Z")
 }
 
+/// Reads what [`utc`] writes, with a space or a `T` between.
+#[must_use]
+pub(crate) fn parse_utc(text: &str) -> Option<u64> {
+    let (date, time) = text.strip_suffix('Z')?.split_once([' ', 'T', 't'])?;
+    let [year, month, day] = numbers(date, '-')?;
+    let [hour, minute, second] = numbers(time, ':')?;
+    if !(1970..=9_999).contains(&year) || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    // Few enough to be looked through, and no second formula to be wrong about a leap day.
+    let near = (year - 1970) * 365;
+    let day = (near..near + 3_000).find(|days| civil(*days) == (year, month, day))?;
+    Some(((day * 24 + hour) * 60 + minute) * 60_000 + second * 1_000)
+}
+
+fn numbers(text: &str, between: char) -> Option<[u64; 3]> {
+    let parts: Option<Vec<u64>> = text.split(between).map(|part| part.parse().ok()).collect();
+    parts?.try_into().ok()
+}
+
 /// Year, month and day of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
 fn civil(days: u64) -> (u64, u64, u64) {
     // Counted from 0000-03-01, so that a leap day is the last day of its year.
@@ -68,7 +88,25 @@ mod tests {
             (4_107_542_400_000, "2100-03-01 00:00:00Z"),
         ] {
             assert_eq!(utc(at_ms), expected);
+            assert_eq!(parse_utc(expected), Some(at_ms / 1_000 * 1_000));
         }
+    }
+
+    #[test]
+    fn what_is_no_moment_is_not_read_as_one() {
+        for text in [
+            "",
+            "2026-02-30T00:00:00Z",
+            "2026-13-01T00:00:00Z",
+            "2026-01-01T24:00:00Z",
+            "2026-01-01T00:00:00",
+            "2026-01-01",
+            "1969-12-31T23:59:59Z",
+            "99999-01-01T00:00:00Z",
+        ] {
+            assert_eq!(parse_utc(text), None, "{text}");
+        }
+        assert_eq!(parse_utc("9999-12-31T23:59:59Z"), Some(253_402_300_799_000));
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub mod sandbox;
 #[cfg(test)]
 mod scratch;
 pub mod serve;
+pub mod shared_file;
 pub mod tool_files;
 pub mod upstream;
 

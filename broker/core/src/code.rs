@@ -36,12 +36,14 @@ pub enum Code {
     /// The guest trapped or sent a frame that makes no sense.
     EngineFault,
     JournalUnwritable,
+    /// What the run shares with others cannot be read, and so nothing is allowed by it.
+    StateUnreadable,
     Cancelled,
     Internal,
 }
 
 impl Code {
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::ToolFailed,
         Self::ResultInvalid,
         Self::InvalidArguments,
@@ -65,6 +67,7 @@ impl Code {
         Self::Deadlock,
         Self::EngineFault,
         Self::JournalUnwritable,
+        Self::StateUnreadable,
         Self::Cancelled,
         Self::Internal,
     ];
@@ -96,6 +99,7 @@ impl Code {
             Self::Deadlock => "deadlock",
             Self::EngineFault => "engine-fault",
             Self::JournalUnwritable => "journal-unwritable",
+            Self::StateUnreadable => "state-unreadable",
             Self::Cancelled => "cancelled",
             Self::Internal => "internal",
         }

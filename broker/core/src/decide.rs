@@ -13,12 +13,12 @@ use std::sync::Arc;
 use crate::call::Call;
 use crate::catalog::{Catalog, Tool};
 use crate::code::Code;
-use crate::grant::{Grants, Use};
+use crate::grant::{Condition, Found, Grants, Terms, Use};
 use crate::rules::{Consulted, Level, Rules};
 use crate::session::Disclosed;
 
 pub use authorized::{AuthorizedCall, CallParts};
-pub use question::{Answer, Pending, Question};
+pub use question::{Answer, Covered, Pending, Question};
 
 /// A call with more findings than these is as wrong as with these.
 const FINDINGS_MAX: usize = 8;
@@ -37,6 +37,8 @@ pub struct Standing {
 #[derive(Debug)]
 pub enum Decision {
     Allow(AuthorizedCall),
+    /// A grant that other runs share may cover it: its use is to be claimed first.
+    Claim(Covered),
     Ask(Pending),
     Deny(Refusal),
 }
@@ -85,35 +87,15 @@ pub fn decide(call: Call, standing: &Standing, grants: &mut Grants) -> Decision 
 
 /// What a human's answer makes of the call that was asked about.
 #[must_use]
-pub fn settle(mut pending: Pending, answer: Answer, grants: &mut Grants) -> Decision {
-    if let Answer::AllowTool { uses_max } = answer
-        && pending.question.level == Level::AskRun
-    {
-        let Pending { tool, question, .. } = &mut pending;
-        question.reasons.push(format!(
-            "answered: up to {uses_max} calls of this tool in this run"
-        ));
-        grants.give(&tool.id, tool.description_digest, uses_max);
-        return reconsider(pending, grants);
-    }
-    let Pending {
-        call,
-        tool,
-        question,
-    } = pending;
-    let mut reasons = question.reasons;
+pub fn settle(pending: Pending, answer: Answer, grants: &mut Grants) -> Decision {
     match answer {
-        Answer::AllowOnce | Answer::AllowTool { .. } => {
-            reasons.push("answered: this call".into());
-            Decision::Allow(authorize(call, &tool, Why::rules(reasons), grants))
-        }
-        Answer::Refuse => {
-            reasons.push("answered: refused".into());
-            Decision::Deny(Refusal::new(call, Code::Refused, reasons, &[]))
-        }
-        Answer::Unanswered => {
-            reasons.push("nobody answered".into());
-            Decision::Deny(Refusal::new(call, Code::Unanswered, reasons, &[]))
+        Answer::AllowOnce => allow_once(pending, "", grants),
+        Answer::Allow(terms) => settle_terms(pending, terms, grants),
+        Answer::Refuse => refuse(pending, Code::Refused, "answered: refused"),
+        Answer::Unanswered => refuse(pending, Code::Unanswered, "nobody answered"),
+        Answer::Invalid { why } => {
+            let reason = format!("what was answered does not count: {}", cut(&why));
+            refuse(pending, Code::Unanswered, &reason)
         }
     }
 }
@@ -121,18 +103,103 @@ pub fn settle(mut pending: Pending, answer: Answer, grants: &mut Grants) -> Deci
 /// Whether a grant, perhaps one that was given meanwhile, covers a call that is to be asked about.
 #[must_use]
 pub fn reconsider(mut pending: Pending, grants: &mut Grants) -> Decision {
-    let tool = Arc::clone(&pending.tool);
-    let used = match pending.question.level {
-        Level::AskRun => grants.consume(&tool.id, tool.description_digest),
+    let found = match pending.question.level {
+        Level::AskRun => grants.consume(&pending.call),
         _ => None,
     };
-    pending.question.allowed_so_far = grants.allowed_so_far(&tool.id);
-    let Some(used) = used else {
-        return Decision::Ask(pending);
+    pending.question.allowed_so_far = grants.allowed_so_far(&pending.tool.id);
+    match found {
+        Some(Found::Used(used)) => Decision::Allow(lifted(pending, used, grants)),
+        Some(Found::Shared(grant)) => Decision::Claim(Covered { pending, grant }),
+        None => Decision::Ask(pending),
+    }
+}
+
+/// What became of the use of a shared grant that was to be claimed.
+#[must_use]
+pub fn claimed(covered: Covered, used: Result<Use, String>, grants: &mut Grants) -> Decision {
+    let Covered { mut pending, grant } = covered;
+    match used {
+        Ok(used) if used.grant == grant => Decision::Allow(lifted(pending, used, grants)),
+        Ok(_) => refuse(pending, Code::Internal, "another grant's use was claimed"),
+        Err(why) => {
+            grants.close(&pending.tool.id, &grant);
+            let reason = format!("grant {grant} gives no use: {}", cut(&why));
+            pending.question.reasons.push(reason);
+            reconsider(pending, grants)
+        }
+    }
+}
+
+/// A call that was allowed by a grant and waited until that grant had expired.
+#[must_use]
+pub fn again(call: AuthorizedCall, standing: &Standing, grants: &mut Grants) -> Decision {
+    grants.note_lapsed(call.tool());
+    decide(call.into_call(), standing, grants)
+}
+
+fn settle_terms(mut pending: Pending, terms: Terms, grants: &mut Grants) -> Decision {
+    if pending.question.level != Level::AskRun {
+        return allow_once(
+            pending,
+            " and no other: a grant covers none of them",
+            grants,
+        );
+    }
+    let proposed = match &pending.question.proposal {
+        Some(proposal) => Some(proposal.condition.clone()),
+        None => Condition::exactly(pending.call.args.value()),
     };
+    let fits = |condition: &Condition| condition.covers(pending.call.args.value());
+    if terms.condition.as_ref().is_some_and(|it| !fits(it)) {
+        let why = "the answer is about other arguments than those that were asked about";
+        return refuse(pending, Code::Unanswered, why);
+    }
+    let shown = pending.question.shown_digest();
+    let Pending { call, tool, .. } = &pending;
+    let given =
+        proposed.and_then(|proposed| grants.give(call, tool, &proposed, terms, shown).cloned());
+    let Some(grant) = given else {
+        return allow_once(
+            pending,
+            " alone: it is too large, or too many grants are open",
+            grants,
+        );
+    };
+    let (uses_max, scope) = (grant.uses_max, grant.scope);
+    let reason = format!(
+        "answered: up to {uses_max} calls of this tool in this {scope} where {}",
+        grant.condition
+    );
+    pending.question.reasons.push(cut(&reason));
+    reconsider(pending, grants)
+}
+
+fn allow_once(pending: Pending, remark: &str, grants: &mut Grants) -> Decision {
+    let Pending {
+        call,
+        tool,
+        question,
+    } = pending;
+    let mut reasons = question.reasons;
+    reasons.push(format!("answered: this call{remark}"));
+    Decision::Allow(authorize(call, &tool, Why::rules(reasons), grants))
+}
+
+fn refuse(pending: Pending, code: Code, reason: &str) -> Decision {
     let Pending { call, question, .. } = pending;
-    let why = Why::grant(question.reasons, used);
-    Decision::Allow(authorize(call, &tool, why, grants))
+    let mut reasons = question.reasons;
+    reasons.push(reason.to_owned());
+    Decision::Deny(Refusal::new(call, code, reasons, &[]))
+}
+
+fn lifted(pending: Pending, used: Use, grants: &mut Grants) -> AuthorizedCall {
+    let Pending {
+        call,
+        tool,
+        question,
+    } = pending;
+    authorize(call, &tool, Why::grant(question.reasons, used), grants)
 }
 
 struct Why {
@@ -149,12 +216,7 @@ impl Why {
     }
 
     fn grant(mut reasons: Vec<String>, used: Use) -> Self {
-        let Use {
-            grant,
-            number,
-            uses_max,
-        } = used;
-        reasons.push(format!("grant {}, use {number} of {uses_max}", grant.0));
+        reasons.push(used.to_string());
         Self {
             reasons,
             used: Some(used),

@@ -15,7 +15,8 @@ use sandbox_protocol::{ConsoleLine, Resume, Start, Step};
 use crate::call::AuthorizedCall;
 use crate::decide::{Answer, Question};
 use crate::flow::ResolvedPath;
-use crate::id::CallId;
+use crate::grant::{Grant, Use};
+use crate::id::{CallId, GrantId};
 use crate::journal::Entry;
 use crate::limits::Limit;
 use crate::outcome::Reply;
@@ -31,6 +32,11 @@ pub enum Effect {
     Resume(Resume),
     /// Stop the guest for good and free it.
     StopGuest,
+    /// Keep a grant that was given for more than this run.
+    Keep(Box<Grant>),
+    /// Count one use of a grant that other runs share, for this call, where it is kept;
+    /// answered by [`Event::Claimed`].
+    Claim { call: CallId, grant: GrantId },
     /// Perform this call; answered by [`Event::Replied`] with its id.
     Call(AuthorizedCall),
     /// Tell the server that nobody waits any more. No answer is expected.
@@ -76,6 +82,11 @@ pub enum Event {
     Answered {
         call: CallId,
         answer: Answer,
+    },
+    /// Which use it is, on disk by now; or why there is none.
+    Claimed {
+        call: CallId,
+        used: Result<Use, String>,
     },
     Woke,
     /// Somebody outside wants the run to end.

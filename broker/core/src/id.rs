@@ -79,9 +79,16 @@ pub struct RunId(pub Arc<str>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CallId(pub u32);
 
-/// The number of a grant within its run: 1, 2, 3 … in the order they were given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct GrantId(pub u32);
+/// Of a grant for one run its number there: 1, 2, 3 … in the order they were given. Of one that
+/// runs share a name that no other grant has.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct GrantId(pub Arc<str>);
+
+impl fmt::Display for GrantId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 /// A name that cannot be one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -6,6 +6,7 @@
 //! `decided` that allows and has no `settled` is a call in doubt.
 
 mod chain;
+mod grants;
 mod read;
 
 use std::sync::Arc;
@@ -15,11 +16,12 @@ use serde::{Deserialize, Serialize};
 use crate::call::{Args, Site};
 use crate::code::Code;
 use crate::facts::Facts;
-use crate::id::{CallId, Digest, GrantId, RunId, ServerName, ToolId};
+use crate::id::{CallId, Digest, RunId, ServerName, ToolId};
 use crate::limits::Limits;
 use crate::report::{ReportedError, ReportedOutcome, Status, Usage};
 
 pub use chain::{Chain, Redact, Unsealable};
+pub use grants::{GrantGiven, GrantHead, GrantUse, GrantVoided};
 pub use read::{Broken, Cut, Line, Verified, read};
 
 /// Version of the format. A reader refuses every other.
@@ -38,6 +40,8 @@ pub enum Body {
     RunStarted(Box<RunStarted>),
     Asked(Box<Asked>),
     Answered(Answered),
+    GrantGiven(Box<GrantGiven>),
+    GrantVoided(Box<GrantVoided>),
     Decided(Box<Decided>),
     Settled(Box<Settled>),
     Resumed(Resumed),
@@ -117,6 +121,8 @@ pub enum AnswerWord {
     AllowTool,
     Refuse,
     Unanswered,
+    /// What came back was no answer to the question.
+    Invalid,
     /// A grant given for another call covered this one, or the run ended.
     Withdrawn,
 }
@@ -153,13 +159,6 @@ pub enum Verdict {
     Deny,
     /// Allowed or asked about, and the run ended before it left.
     Unsent,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GrantUse {
-    pub id: GrantId,
-    pub number: u32,
-    pub uses_max: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -209,9 +208,10 @@ impl Body {
         match self {
             Self::Asked(asked) => Some(asked.call),
             Self::Answered(answered) => Some(answered.call),
+            Self::GrantGiven(given) => Some(given.call),
             Self::Decided(decided) => Some(decided.call),
             Self::Settled(settled) => Some(settled.call),
-            Self::RunStarted(_) | Self::Resumed(_) | Self::Ended(_) => None,
+            Self::RunStarted(_) | Self::GrantVoided(_) | Self::Resumed(_) | Self::Ended(_) => None,
         }
     }
 
@@ -236,8 +236,9 @@ impl Body {
                     .map(|text| quoted_bytes(text))
                     .sum()
             }
+            Self::GrantGiven(given) => quoted_bytes(&given.condition.to_string()),
             Self::Resumed(resumed) => resumed.calls.len() as u64 * 8,
-            Self::RunStarted(_) | Self::Answered(_) | Self::Ended(_) => 0,
+            Self::RunStarted(_) | Self::Answered(_) | Self::GrantVoided(_) | Self::Ended(_) => 0,
         };
         REST_BYTES + long
     }

@@ -22,5 +22,6 @@ pub mod rules;
 pub mod run;
 pub mod search;
 pub mod session;
+pub mod shared;
 #[cfg(test)]
 mod testing;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::flow::Carried;
+use crate::grant::Grant;
 use crate::outcome::Code;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -23,6 +24,9 @@ pub struct Report {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<Carried>,
     pub usage: Usage,
+    /// Nobody answered, and these would have been enough. Nobody has given them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grants_needed: Vec<Grant>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

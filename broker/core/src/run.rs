@@ -11,6 +11,7 @@ mod calls;
 mod clock;
 mod console;
 mod ending;
+mod grants;
 mod replies;
 mod start;
 mod steps;
@@ -21,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::decide::Standing;
 use crate::effect::{Effect, Event, GuestUsage};
 use crate::flow::{FlowSpec, Watch};
-use crate::grant::Grants;
+use crate::grant::{GrantSpec, Grants};
 use crate::id::{CallId, Digest, RunId};
 use crate::journal::{Body, Entry};
 use crate::limits::{Limit, Limits};
@@ -47,6 +48,7 @@ pub struct RunSpec {
     pub flow: Option<FlowSpec>,
     pub fsync: Fsync,
     pub guest: GuestIdentity,
+    pub grants: GrantSpec,
 }
 
 /// Which engine runs the script, for the journal.
@@ -123,6 +125,7 @@ impl Run {
     /// All events that are there at this moment, in the order in which they happened.
     pub fn handle_all(&mut self, now_ms: u64, events: Vec<Event>) -> Vec<Effect> {
         self.clock.tick(now_ms);
+        self.grants.tick(self.clock.host_ms());
         // What follows a failed append in its batch was not done; that is to be known first.
         let (failed, others): (Vec<_>, Vec<_>) = events
             .into_iter()
@@ -160,6 +163,7 @@ impl Run {
             Event::Replied { call, reply } => self.replied(call, reply),
             Event::Answered { call, answer } => self.answered(call, answer),
             Event::Cancelled { why } => self.end(Ending::Cancelled { why }),
+            Event::Claimed { call, used } => self.claimed(call, used),
             Event::Woke => self.clock.forget_alarm(),
             Event::AppendFailed { .. } => {}
         }
@@ -178,6 +182,8 @@ impl Run {
             self.check_journal();
             self.ask_open();
             self.send_queued();
+            // A grant may have lapsed while its call waited for room.
+            self.ask_open();
             self.resume_guest();
         }
         if let Some(ending) = self.ending.take() {

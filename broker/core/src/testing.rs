@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::call::{Args, Call, Site};
 use crate::catalog::{Catalog, Check, Effects, Server, Tool};
 use crate::decide::Standing;
-use crate::id::{CallId, Digest, ServerName, ToolId};
+use crate::grant::{Binding, Grants};
+use crate::id::{CallId, Digest, RunId, ServerName, ToolId};
 use crate::limits::Limits;
 use crate::rules::{Level, Pattern, Rule, Rules};
 
@@ -92,4 +93,16 @@ pub(crate) fn call(id: u32, tool: &str, text: &str) -> Call {
         site: Site::default(),
         facts: None,
     }
+}
+
+/// No grants yet, in a run of the script `s` under the rules `p`.
+pub(crate) fn grants() -> Grants {
+    let binding = Binding {
+        run: RunId("r1".into()),
+        script: Digest::of(b"s"),
+        policy: Digest::of(b"p"),
+        approver: "test".into(),
+        scopes: Vec::new(),
+    };
+    Grants::new(binding, 0)
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use airlock_core::decide::{Answer, Question};
 use airlock_core::facts::{Facts, Share};
 use airlock_core::flow::Label;
-use airlock_core::rules::Level;
+use airlock_core::grant::{Proposal, Scope, Terms};
 
 use crate::render::escape;
 
@@ -14,8 +14,11 @@ const ARGUMENT_LINES_SHOWN: usize = 40;
 /// Fields that repeat earlier results.
 const SHARES_SHOWN: usize = 8;
 
+/// Of a condition or an example.
+const EXAMPLE_CHARS_SHOWN: usize = 200;
+
 /// What somebody typed in reply to a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Typed {
     Answer(Answer),
     /// All calls of this tool, and the number is still to be asked for.
@@ -25,12 +28,22 @@ pub(super) enum Typed {
 }
 
 /// The answers there are; where each call is asked about, none is about more than one.
-pub(super) fn choices(question: &Question) -> &'static str {
-    if question.level == Level::AskCall {
-        "y = this call, n = refuse, v = view all of it"
-    } else {
-        "y = this call, a N = up to N calls of this tool in this run, n = refuse, v = view all of it"
-    }
+pub(super) fn choices(question: &Question) -> String {
+    let Some(proposal) = &question.proposal else {
+        return "y = this call, n = refuse, v = view all of it".into();
+    };
+    let wider: Vec<_> = question
+        .scopes
+        .iter()
+        .filter(|scope| **scope != Scope::Run)
+        .map(|scope| format!(", a N {scope} = in this {scope}"))
+        .collect();
+    format!(
+        "y = this call, a N = up to N calls like it in this run ({} proposed){}, n = refuse, \
+         v = view all of it",
+        proposal.uses_max,
+        wider.concat()
+    )
 }
 
 /// Everything that matters for the answer. Nothing in it can move the cursor or hide.
@@ -68,6 +81,9 @@ pub(super) fn show(question: &Question, width: usize, whole: bool) -> String {
         ),
     }
     row(&mut text, "with", &arguments(question, width, whole));
+    if let Some(proposal) = &question.proposal {
+        row(&mut text, "like it", &like(proposal, whole));
+    }
     text
 }
 
@@ -80,14 +96,49 @@ pub(super) fn parse(line: &str) -> Typed {
         ("n" | "no", "") => Typed::Answer(Answer::Refuse),
         ("v" | "view", "") => Typed::ShowAll,
         ("a" | "all", "") => Typed::AllWithoutNumber,
-        ("a" | "all", number) => parse_uses(number).map_or(Typed::Unclear, Typed::Answer),
+        ("a" | "all", terms) => parse_uses(terms).map_or(Typed::Unclear, Typed::Answer),
         _ => Typed::Unclear,
     }
 }
 
-pub(super) fn parse_uses(number: &str) -> Option<Answer> {
-    let uses_max = number.trim().parse::<NonZeroU32>().ok()?;
-    Some(Answer::AllowTool { uses_max })
+/// `20`, or `20 session`.
+pub(super) fn parse_uses(terms: &str) -> Option<Answer> {
+    let mut words = terms.split_whitespace();
+    let uses_max = words.next()?.parse::<NonZeroU32>().ok()?;
+    let scope = match words.next() {
+        None | Some("run") => Scope::Run,
+        Some("session") => Scope::Session,
+        Some("project") => Scope::Project,
+        Some(_) => return None,
+    };
+    let is_all = words.next().is_none();
+    is_all.then_some(Answer::Allow(Terms {
+        scope,
+        ..Terms::up_to(uses_max)
+    }))
+}
+
+/// What further calls would have to be, and the first of those that were asked about so far.
+fn like(proposal: &Proposal, whole: bool) -> String {
+    let mut text = format!(
+        "where {}",
+        shortened(&proposal.condition.to_string(), whole)
+    );
+    if proposal.calls > 1 {
+        text.push_str(&format!(
+            "\n        {} calls are like it so far:",
+            proposal.calls
+        ));
+        for args in &proposal.examples {
+            text.push_str(&format!("\n        {}", shortened(args.text(), whole)));
+        }
+    }
+    text
+}
+
+fn shortened(text: &str, whole: bool) -> String {
+    let chars_max = if whole { 20_000 } else { EXAMPLE_CHARS_SHOWN };
+    escape::brief(text, chars_max)
 }
 
 fn row(text: &mut String, label: &str, value: &str) {
@@ -209,11 +260,7 @@ mod tests {
 
     #[test]
     fn a_typed_line_is_an_answer_only_when_it_is_clear() {
-        let uses = |n| {
-            Typed::Answer(Answer::AllowTool {
-                uses_max: NonZeroU32::new(n).unwrap(),
-            })
-        };
+        let uses = |n| Typed::Answer(Answer::up_to(NonZeroU32::new(n).unwrap()));
         for (line, expected) in [
             ("y\n", Typed::Answer(Answer::AllowOnce)),
             (" YES ", Typed::Answer(Answer::AllowOnce)),
@@ -225,6 +272,9 @@ mod tests {
             ("", Typed::Unclear),
             ("a 0", Typed::Unclear),
             ("a -1", Typed::Unclear),
+            ("a 3 run", uses(3)),
+            ("a 3 forever", Typed::Unclear),
+            ("a 3 run 4", Typed::Unclear),
             ("a 99999999999", Typed::Unclear),
             ("y please", Typed::Unclear),
         ] {

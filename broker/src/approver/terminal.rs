@@ -115,6 +115,10 @@ impl Approver for Terminal {
     fn ask(&self, question: Question) -> Asking<'_> {
         Box::pin(async move { self.converse(&question).await.unwrap_or(Answer::Unanswered) })
     }
+
+    fn who(&self) -> String {
+        "terminal".into()
+    }
 }
 
 /// Opened anew for each way of using it, since the flags are shared by all copies of a descriptor.

@@ -1,19 +1,22 @@
 //! How a broker comes to be: connect, list, compile, load, once.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use airlock_core::decide::Standing;
 use airlock_core::flow::{FlowSpec, Unfitting};
-use airlock_core::id::{BadName, ServerName, ToolId};
+use airlock_core::grant::{Grant, Scope};
+use airlock_core::id::{BadName, GrantId, ServerName, ToolId};
 use airlock_core::limits::Limits;
 use airlock_core::problem::Problem;
 use airlock_core::rules::{BadPattern, Level, Pattern, Rule, Rules};
 use airlock_core::run::{Fsync, GuestIdentity};
 use airlock_core::session::Disclosed;
+use airlock_core::shared::{NoUse, SessionName};
 use serde_json::Value;
 
+use super::shares::Shares;
 use super::shelf::{Opened, Shelf, Sources};
 use super::tools::{Offered, Tools, tool_left_out};
 use super::{Broker, InProcessTool, Inner};
@@ -24,6 +27,7 @@ use crate::era_file;
 use crate::journal_file::StateDir;
 use crate::resolve::Resolver;
 use crate::sandbox::{Sandbox, SandboxError};
+use crate::shared_file::{SharedError, SharedFile};
 use crate::tool_files::ToolFiles;
 use crate::upstream::{Caps, ConnectError, Listed, ServerSpec, Surroundings, Upstream};
 
@@ -43,6 +47,9 @@ pub struct Builder {
     secrets: Secrets,
     base_env: Vec<(String, String)>,
     servers_required: bool,
+    session: Option<SessionName>,
+    project: Option<PathBuf>,
+    grants: Vec<Grant>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +68,12 @@ pub enum BuildError {
     Labels(Problem),
     #[error("{0}")]
     ToolFiles(Problem),
+    #[error(transparent)]
+    Shared(#[from] SharedError),
+    #[error("the grant `{grant}` is for a {scope}, and this broker has none")]
+    NoScope { grant: GrantId, scope: Scope },
+    #[error("the grant `{grant}` cannot be kept: {cause}")]
+    Unkept { grant: GrantId, cause: NoUse },
     #[error("a broker is built inside a tokio runtime")]
     NoRuntime,
     #[error("building was interrupted")]
@@ -183,6 +196,28 @@ impl Builder {
         self
     }
 
+    /// Runs then share what this session has: its labels, its disclosures and its grants.
+    #[must_use]
+    pub fn session(mut self, name: SessionName) -> Self {
+        self.session = Some(name);
+        self
+    }
+
+    /// Runs then share the grants of this folder.
+    #[must_use]
+    pub fn project(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.project = Some(folder.into());
+        self
+    }
+
+    /// Grants that were given before, such as those in a file. Each counts only where the
+    /// digests that it is bound to fit.
+    #[must_use]
+    pub fn grants(mut self, grants: impl IntoIterator<Item = Grant>) -> Self {
+        self.grants.extend(grants);
+        self
+    }
+
     /// A server that cannot be reached is then an error and not a problem among others.
     #[must_use]
     pub fn servers_required(mut self, required: bool) -> Self {
@@ -195,6 +230,7 @@ impl Builder {
         let state = StateDir::new(self.state_dir.clone().ok_or(BuildError::NoStateDir)?);
         self.check_names()?;
         let opened = Opened::open(self.descriptions.clone()).map_err(BuildError::ToolFiles)?;
+        let shares = self.shares(state.path())?;
         let caps = Caps {
             result_bytes_max: self.limits.result_bytes_max as usize,
             ..Caps::default()
@@ -256,9 +292,22 @@ impl Builder {
                 problems,
             ),
             fsync: self.fsync,
+            shares,
             state,
             runtime,
         })))
+    }
+
+    /// What is kept for more than one run, read once so that what is wrong with it shows now.
+    fn shares(&self, state_dir: &Path) -> Result<Shares, BuildError> {
+        let session = self.session.as_ref();
+        let project = self.project.as_deref();
+        let shares = Shares::new(
+            session.map(|name| SharedFile::session(state_dir, name)),
+            project.map(|folder| SharedFile::project(state_dir, folder)),
+        );
+        shares.load()?;
+        shares.import(self.grants.clone())
     }
 
     fn check_names(&self) -> Result<(), BuildError> {

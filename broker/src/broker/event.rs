@@ -66,7 +66,7 @@ impl RunEvent {
                 code: settled.code,
                 ms: settled.ms,
             }),
-            Body::Resumed(_) | Body::Ended(_) => None,
+            Body::GrantGiven(_) | Body::GrantVoided(_) | Body::Resumed(_) | Body::Ended(_) => None,
         }
     }
 }

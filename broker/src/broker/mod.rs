@@ -8,6 +8,7 @@ mod event;
 mod running;
 mod script;
 mod seat;
+mod shares;
 mod shelf;
 mod tool;
 mod tools;
@@ -19,12 +20,13 @@ use std::time::Duration;
 use airlock_core::catalog::Catalog;
 use airlock_core::code::Code;
 use airlock_core::decide::{Answer, AuthorizedCall, CallParts, Question, Standing};
-use airlock_core::flow::{Carried, FlowSpec};
-use airlock_core::id::{RunId, ServerName, ToolId, ToolName};
+use airlock_core::flow::{Carried, FlowSpec, Labels};
+use airlock_core::grant::{Grant, Use};
+use airlock_core::id::{GrantId, RunId, ServerName, ToolId, ToolName};
 use airlock_core::limits::Limits;
 use airlock_core::outcome::Reply;
 use airlock_core::problem::Problem;
-use airlock_core::report::{Report, Status, Usage};
+use airlock_core::report::{Report, ReportedError, Status, Usage};
 use airlock_core::rules::Pattern;
 use airlock_core::run::{Fsync, GuestIdentity, RunSpec};
 use codegen::declare::{self, Declarations, Level};
@@ -39,7 +41,9 @@ use crate::drive::{self, Hands, Record};
 use crate::journal_file::StateDir;
 use crate::resolve::Resolver;
 use crate::sandbox::Sandbox;
+use crate::shared_file::SharedError;
 use crate::upstream::Upstream;
+use shares::Shares;
 use shelf::Shelf;
 
 pub use builder::{BuildError, Builder};
@@ -50,6 +54,9 @@ pub use running::Running;
 pub use script::Script;
 pub use seat::Seat;
 pub use tool::{InProcessTool, ToolFailure};
+
+/// A run that began so recently may not have its journal yet.
+const STARTING_MS: u64 = 10_000;
 
 /// Servers connected, descriptions pinned, the sandbox loaded. Cheap to clone.
 #[derive(Clone)]
@@ -69,6 +76,7 @@ pub(crate) struct Inner {
     flow: Option<FlowSpec>,
     pub(crate) resolver: Resolver,
     fsync: Fsync,
+    shares: Shares,
     state: StateDir,
     guest: GuestIdentity,
     runtime: tokio::runtime::Handle,
@@ -126,26 +134,64 @@ impl Broker {
             Ok(ids) => ids,
             Err(_) => return never_started(Code::Internal),
         };
+        let now_ms = broker.clock.now_ms();
+        let standing = broker.shelf.now().standing.clone();
+        let catalog = &standing.catalog;
+        let is_gone = |run: &RunId, since_ms: u64| {
+            !broker.state.is_running(run) && since_ms.saturating_add(STARTING_MS) < now_ms
+        };
+        let loaded = broker.shares.begin(&run, now_ms, is_gone);
+        let loaded = loaded.and_then(|loaded| {
+            broker.shares.void_changed(&loaded, catalog, now_ms)?;
+            Ok(loaded)
+        });
+        let loaded = match loaded {
+            Ok(loaded) => loaded,
+            Err(error) => return unreadable(&error),
+        };
+        let mut carried = script.carried;
+        if let Some(session) = &loaded.session {
+            carried.get_or_insert_default().join(&session.carried);
+        }
+        let approver = seat.approver.as_ref().or(broker.approver.as_ref());
+        let approver = approver.map_or_else(|| "nobody".into(), |approver| approver.who());
+        let grants = broker.shares.spec(&loaded, approver, now_ms);
         let record = Record::new(broker.state.clone(), run.clone(), &broker.secrets);
         let spec = RunSpec {
-            run,
+            run: run.clone(),
             script_name: script.name,
             script: script.text,
             input: script.input,
             seed,
             standing: Standing {
                 disclosed: seat.disclosed,
-                ..broker.shelf.now().standing.clone()
+                ..standing.clone()
             },
-            flow: broker.flow_of(script.carried),
+            flow: broker.flow_of(carried),
             limits: script.limits.unwrap_or(broker.limits),
             fsync: broker.fsync,
             guest: broker.guest.clone(),
+            grants,
         };
         let hands = Hands::new(broker, record, cancel, &mut watch)
             .with_limits(spec.limits)
             .with_approver(seat.approver.as_deref());
-        drive::drive(spec, hands).await
+        let mut report = drive::drive(spec, hands).await;
+        let worst = Carried {
+            labels: Labels::worst(),
+            ..Carried::default()
+        };
+        let carried = report.flow.as_ref().unwrap_or(&worst);
+        if let Err(error) = broker.shares.finish(&run, carried) {
+            // The value stays here: the session would not know what it carries.
+            report = Report {
+                calls: report.calls,
+                usage: report.usage,
+                run: report.run,
+                ..unreadable(&error)
+            };
+        }
+        report
     }
 
     /// The tools that scripts may see.
@@ -267,6 +313,24 @@ impl Inner {
     }
 }
 
+impl Inner {
+    /// Keeps a grant that was given for more than one run.
+    pub(crate) async fn keep(&self, grant: Grant) -> Result<(), String> {
+        let shares = self.shares.clone();
+        let kept = self.runtime.spawn_blocking(move || shares.keep(grant));
+        kept.await.unwrap_or_else(|error| Err(error.to_string()))
+    }
+
+    /// Counts one use of a grant that runs share.
+    pub(crate) fn claim(&self, grant: GrantId) -> LocalBoxFuture<'static, Result<Use, String>> {
+        let (shares, now_ms) = (self.shares.clone(), self.clock.now_ms());
+        let claimed = self
+            .runtime
+            .spawn_blocking(move || shares.claim(&grant, now_ms));
+        Box::pin(async move { claimed.await.unwrap_or_else(|error| Err(error.to_string())) })
+    }
+}
+
 /// The report of a run that could not even get an id.
 fn never_started(code: Code) -> Report {
     Report {
@@ -280,6 +344,22 @@ fn never_started(code: Code) -> Report {
         calls: Vec::new(),
         flow: None,
         usage: Usage::default(),
+        grants_needed: Vec::new(),
+    }
+}
+
+/// Nothing is allowed by what cannot be read, and so nothing was run.
+fn unreadable(error: &SharedError) -> Report {
+    Report {
+        error: Some(ReportedError {
+            name: "RunError".into(),
+            message: error.to_string(),
+            code: Code::StateUnreadable,
+            line: None,
+            column: None,
+            stack: String::new(),
+        }),
+        ..never_started(Code::StateUnreadable)
     }
 }
 

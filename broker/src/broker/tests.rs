@@ -125,11 +125,7 @@ async fn an_approver_is_asked_with_the_arguments_and_its_grant_is_used_up() {
     let approve = move |question: Question| {
         assert_eq!(question.args.text(), r#"{"n":1}"#);
         count.fetch_add(1, Ordering::SeqCst);
-        async {
-            Answer::AllowTool {
-                uses_max: NonZeroU32::new(2).unwrap(),
-            }
-        }
+        async { Answer::up_to(NonZeroU32::new(2).unwrap()) }
     };
     let builder = Broker::builder().state_dir(scratch.path()).tool(echo());
     let broker = builder

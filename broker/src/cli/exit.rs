@@ -17,7 +17,7 @@ pub const LIMIT: u8 = 21;
 pub const DENIED: u8 = 22;
 /// The configuration is invalid, or a server or the sandbox cannot be had.
 pub const CONFIGURATION: u8 = 30;
-/// The journal cannot be written, or it does not verify.
+/// The journal cannot be written, or it does not verify; or what runs share cannot be read.
 pub const JOURNAL: u8 = 31;
 /// Cancelled, by Ctrl-C or a signal.
 pub const CANCELLED: u8 = 130;
@@ -27,7 +27,7 @@ pub fn of_report(report: &Report) -> u8 {
     match (report.status, report.code) {
         (Status::Done, _) => DONE,
         (Status::Cancelled, _) => CANCELLED,
-        (_, Some(Code::JournalUnwritable)) => JOURNAL,
+        (_, Some(Code::JournalUnwritable | Code::StateUnreadable)) => JOURNAL,
         (_, Some(Code::Internal | Code::EngineFault)) => INTERNAL,
         (
             Status::Failed,
@@ -49,7 +49,9 @@ pub fn of_problem(problem: &Problem) -> u8 {
     match &*problem.code {
         "usage" => USAGE,
         "config-invalid" | "server-unavailable" | "sandbox-unavailable" => CONFIGURATION,
-        "journal-unwritable" | "journal-unreadable" | "journal-broken" => JOURNAL,
+        "journal-unwritable" | "journal-unreadable" | "journal-broken" | "state-unreadable" => {
+            JOURNAL
+        }
         "limit-source" | "limit-payload" => LIMIT,
         "cancelled" => CANCELLED,
         _ => INTERNAL,
@@ -86,6 +88,7 @@ mod tests {
                 calls: Vec::new(),
                 flow: None,
                 usage: Usage::default(),
+                grants_needed: Vec::new(),
             };
             assert_eq!(of_report(&report), expected, "{status:?} {code:?}");
         }

@@ -1,9 +1,11 @@
 //! The command line: one file per command.
 
+mod approvers;
 mod demo_server;
 mod descriptions;
 mod engines;
 pub mod exit;
+mod grants;
 mod input;
 mod options;
 mod progress;
@@ -48,6 +50,9 @@ enum Command {
     /// Look at the journals of runs
     #[command(subcommand)]
     Runs(runs::RunsCommand),
+    /// Look at the grants that runs share, and take them back
+    #[command(subcommand)]
+    Grants(grants::GrantsCommand),
     /// Serve the demo tools on stdio, as an MCP server
     DemoServer,
     /// Show the engines that scripts run in
@@ -69,6 +74,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, environment: Environm
         Command::Types(options) => types::run(*options, &environment),
         Command::Descriptions(command) => descriptions::run(command, &environment),
         Command::Runs(command) => runs::run(command, &environment),
+        Command::Grants(command) => grants::run(command, &environment),
         Command::DemoServer => demo_server::run(),
         Command::Engines(options) => engines::run(&options),
     };
@@ -88,6 +94,7 @@ impl Command {
             Self::Types(options) => options.json,
             Self::Descriptions(command) => command.is_json(),
             Self::Runs(command) => command.is_json(),
+            Self::Grants(command) => command.is_json(),
             Self::Engines(options) => options.json,
             Self::Serve(_) | Self::DemoServer => false,
         }

@@ -1,6 +1,6 @@
 //! Flags that several commands share.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use airlock_core::problem::Problem;
 use clap::Args;
@@ -88,6 +88,22 @@ impl ServerOptions {
             || self.config.is_some()
             || !self.servers.is_empty()
             || !self.mcp_configs.is_empty()
+    }
+
+    /// What grants of a project belong to: the folder of the configuration file, or this one.
+    pub(super) fn project(&self) -> Result<PathBuf, Problem> {
+        let file = self.config.as_deref().and_then(Path::parent);
+        let folder = file.filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        folder.canonicalize().map_err(|error| {
+            let what = "the project's folder cannot be found";
+            Problem::new(
+                "internal",
+                what,
+                error.to_string(),
+                "run it from a folder that is there",
+            )
+        })
     }
 
     pub(super) fn into_flags(self) -> Result<Flags, Problem> {

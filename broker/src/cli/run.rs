@@ -9,12 +9,12 @@ use airlock_core::report::{Report, Status};
 use clap::Args;
 use sandbox_protocol::ConsoleLevel;
 
+use super::approvers::{self, ApprovalOptions};
 use super::options::{LimitOptions, RuleOptions, ServerOptions, StateOptions, usage};
 use super::progress::Progress;
 use super::screen::Screen;
 use super::signals::{cancel_on_signals, outlive_full_files};
 use super::{Outcome, exit, input, print, print_json, runtime};
-use crate::approver::Terminal;
 use crate::broker::{Broker, BuildError, Cancel, RunEvent, Script};
 use crate::config::{Config, Environment};
 use crate::render::{self, escape};
@@ -35,9 +35,8 @@ pub(super) struct RunOptions {
     servers: ServerOptions,
     #[command(flatten, next_help_heading = "Rules")]
     rules: RuleOptions,
-    /// Nobody is asked: what would be asked is not done
-    #[arg(long)]
-    no_ask: bool,
+    #[command(flatten, next_help_heading = "Approval")]
+    approval: ApprovalOptions,
     #[command(flatten, next_help_heading = "Limits")]
     limits: LimitOptions,
     /// The script's global `input`, as JSON or @FILE
@@ -145,11 +144,9 @@ struct Job<'a> {
 impl Job<'_> {
     async fn connect(&self, config: Config) -> Result<Broker, Problem> {
         let required = !self.options.servers.skip_unreachable;
-        let mut builder = Broker::builder().servers_required(required);
-        let may_ask = !self.options.no_ask;
-        if let Some(terminal) = may_ask.then(Terminal::open).and_then(Result::ok) {
-            builder = builder.approver(terminal);
-        }
+        let builder = Broker::builder().servers_required(required);
+        let builder = self.options.approval.equip(builder, &config, self.screen)?;
+        let builder = builder.project(self.options.servers.project()?);
         let names: Vec<_> = config
             .servers
             .iter()
@@ -199,6 +196,9 @@ impl Job<'_> {
                     .show(&format!("calls:\n{}", render::calls(&report.calls)));
             }
         }
+        if self.options.approval.nobody_answers() {
+            self.screen.show(&approvers::sufficient(report));
+        }
         if report.status != Status::Done || !report.calls.is_empty() {
             let footer = self.screen.style.dim(&render::footer(report));
             self.screen.remark(&format!("{footer}\n"));
@@ -223,6 +223,12 @@ pub(super) fn build_problem(error: BuildError) -> Problem {
         BuildError::Server(problem)
         | BuildError::Labels(problem)
         | BuildError::ToolFiles(problem) => problem,
+        BuildError::Shared(error) => super::grants::unreadable(&error),
+        BuildError::NoScope { .. } => super::options::usage(
+            "a grant cannot be used",
+            error.to_string(),
+            "write --session NAME for one of a session",
+        ),
         BuildError::Sandbox(SandboxError::FilesTooSmall { .. }) => Problem::new(
             "sandbox-unavailable",
             "the sandbox cannot be loaded",

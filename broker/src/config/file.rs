@@ -254,7 +254,7 @@ fn meant(why: &str) -> Option<&str> {
     closest(found, quoted)
 }
 
-pub(super) fn line_of(text: &str, offset: usize) -> usize {
+pub(crate) fn line_of(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|b| *b == b'\n').count() + 1
 }
 

@@ -3,6 +3,7 @@
 
 mod environment;
 mod file;
+pub mod grants;
 pub(crate) mod labels;
 mod limits;
 mod mcp_json;
@@ -10,7 +11,7 @@ mod placeholder;
 mod secrets;
 mod server;
 pub(crate) mod units;
-mod words;
+pub(crate) mod words;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

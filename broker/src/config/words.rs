@@ -2,7 +2,7 @@
 //! a shell: quotes and backslashes mean what people expect, and nothing is expanded.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum BadWords {
+pub(crate) enum BadWords {
     #[error("the quote {0} is never closed")]
     OpenQuote(char),
     #[error("it ends with a backslash")]

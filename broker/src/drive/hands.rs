@@ -7,7 +7,8 @@ use std::time::Duration;
 use airlock_core::decide::{Answer, AuthorizedCall, Question};
 use airlock_core::effect::{Effect, Event, GuestStop, GuestUsage};
 use airlock_core::flow;
-use airlock_core::id::CallId;
+use airlock_core::grant::Use;
+use airlock_core::id::{CallId, GrantId};
 use airlock_core::limits::Limits;
 use airlock_core::outcome::{LostCause, Reply};
 use airlock_core::report::Report;
@@ -35,6 +36,7 @@ pub(crate) struct Hands<'a> {
     guest: Option<Guest>,
     pub(super) calls: Open<'a, Reply>,
     pub(super) asks: Open<'a, Answer>,
+    pub(super) claims: Open<'a, Result<Use, String>>,
     /// A call or question is withdrawn by dropping its future.
     pub(super) aborts: HashMap<CallId, AbortHandle>,
     pub(super) alarm: Option<Pin<Box<Sleep>>>,
@@ -60,6 +62,7 @@ impl<'a> Hands<'a> {
             guest: None,
             calls: FuturesUnordered::new(),
             asks: FuturesUnordered::new(),
+            claims: FuturesUnordered::new(),
             aborts: HashMap::new(),
             alarm: None,
             heard: Vec::new(),
@@ -130,6 +133,9 @@ impl<'a> Hands<'a> {
                     }
                 }
                 Effect::StopGuest => self.guest = None,
+                // What cannot be kept gives no use when one is claimed.
+                Effect::Keep(grant) => drop(self.broker.keep(*grant).await),
+                Effect::Claim { call, grant } => self.claim(call, grant),
                 Effect::Call(call) => self.call(call),
                 Effect::Ask(question) => self.ask(question),
                 Effect::CancelCall(call) | Effect::WithdrawAsk(call) => self.withdraw(call),
@@ -193,6 +199,15 @@ impl<'a> Hands<'a> {
         self.aborts.insert(id, abort);
         self.asks.push(Abortable::new(
             Box::pin(async move { (id, answer.await) }),
+            registration,
+        ));
+    }
+
+    fn claim(&mut self, call: CallId, grant: GrantId) {
+        let claimed = self.broker.claim(grant);
+        let (_, registration) = AbortHandle::new_pair();
+        self.claims.push(Abortable::new(
+            Box::pin(async move { (call, claimed.await) }),
             registration,
         ));
     }

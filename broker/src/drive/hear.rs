@@ -55,6 +55,11 @@ impl Hands<'_> {
                 self.heard.push(Event::Answered { call, answer });
             }
         }
+        while let Poll::Ready(Some(claimed)) = self.claims.poll_next_unpin(cx) {
+            if let Ok((call, used)) = claimed {
+                self.heard.push(Event::Claimed { call, used });
+            }
+        }
         if self
             .alarm
             .as_mut()

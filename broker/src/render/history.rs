@@ -87,6 +87,22 @@ fn told(body: &Body) -> Option<String> {
                 answered.ms
             )
         }
+        Body::GrantGiven(given) => format!(
+            "call {}  grant {} given by {}: up to {} calls of {} in this {} where {}",
+            given.call.0,
+            given.grant.id,
+            escape::brief(&given.by, 40),
+            given.grant.uses_max,
+            escape::brief(&given.tool.to_string(), 80),
+            given.grant.scope,
+            escape::brief(&given.condition.to_string(), WHY_CHARS_SHOWN)
+        ),
+        Body::GrantVoided(voided) => format!(
+            "grant {} for {} is void: {}",
+            escape::brief(&voided.grant.0, 80),
+            escape::brief(&voided.tool.to_string(), 80),
+            escape::brief(&voided.why, WHY_CHARS_SHOWN)
+        ),
         Body::Decided(decided) => format!(
             "call {}  {} {}{}; {}",
             decided.call.0,

@@ -2,11 +2,13 @@
 //! is JSON, and is made by serde where it is printed.
 
 pub mod escape;
+mod grants;
 mod history;
 mod report;
 
 use airlock_core::problem::Problem;
 
+pub use grants::{grant, grant_file, grant_line};
 pub use history::{history, verification};
 pub use report::{calls, ending, excerpt, footer, value};
 

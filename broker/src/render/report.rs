@@ -229,6 +229,7 @@ fn next(code: Code) -> &'static str {
         Code::Deadlock => {
             "await only what can still settle: calls, timers, and promises that something resolves"
         }
+        Code::StateUnreadable => "nothing was run; see what `airlock grants list` says of it",
         Code::JournalUnwritable => "see to the disk, or choose another place with --state-dir",
         Code::Cancelled => "",
         Code::EngineFault | Code::Internal => {

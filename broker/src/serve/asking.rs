@@ -12,6 +12,7 @@ use super::rpc;
 use super::suspended::Put;
 use crate::render::escape;
 
+const CONDITION_CHARS_MAX: usize = 2_000;
 /// Arguments that are shown; longer ones are cut, and the cut is named.
 const ARGUMENT_CHARS_MAX: usize = 4_000;
 const ALLOW: &str = "allow";
@@ -65,7 +66,7 @@ fn params(question: &Question) -> Value {
     let mut properties = json!({ "decision": decision });
     let uses = json!({
         "type": "integer",
-        "title": "How many calls of this tool, this one included",
+        "title": "How many calls like it, this one included",
         "minimum": 1,
         "maximum": USES_MAX,
         "default": USES_DEFAULT,
@@ -119,6 +120,11 @@ pub(super) fn message(question: &Question) -> String {
             "\n… AND {more} MORE CHARACTERS THAT ARE NOT SHOWN"
         ));
     }
+    if let Some(proposal) = &question.proposal {
+        let condition = proposal.condition.to_string();
+        let condition = escape::brief(&condition, CONDITION_CHARS_MAX);
+        text.push_str(&format!("\ncalls like it: those where {condition}"));
+    }
     text
 }
 
@@ -159,9 +165,7 @@ fn uses(said: Option<&Value>) -> Answer {
             .and_then(|uses| u32::try_from(uses).ok()),
     };
     uses.and_then(NonZeroU32::new)
-        .map_or(Answer::Unanswered, |uses_max| Answer::AllowTool {
-            uses_max,
-        })
+        .map_or(Answer::Unanswered, Answer::up_to)
 }
 
 #[cfg(test)]
@@ -170,9 +174,7 @@ mod tests {
 
     #[test]
     fn only_a_clear_yes_is_a_yes() {
-        let tool = |uses| Answer::AllowTool {
-            uses_max: NonZeroU32::new(uses).unwrap(),
-        };
+        let tool = |uses| Answer::up_to(NonZeroU32::new(uses).unwrap());
         let accept = |content: Value| json!({"action": "accept", "content": content});
         for (result, expected) in [
             (accept(json!({"decision": "allow"})), Answer::AllowOnce),

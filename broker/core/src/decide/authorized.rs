@@ -103,8 +103,13 @@ impl AuthorizedCall {
 
     /// The use of a grant that allowed it, when one did.
     #[must_use]
-    pub fn used(&self) -> Option<Use> {
-        self.used
+    pub fn used(&self) -> Option<&Use> {
+        self.used.as_ref()
+    }
+
+    /// Back to what it was before it was decided.
+    pub(super) fn into_call(self) -> Call {
+        self.call
     }
 
     #[must_use]

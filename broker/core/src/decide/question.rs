@@ -9,7 +9,8 @@ use serde_json::json;
 use crate::call::{Args, Call, Site};
 use crate::catalog::{Effects, Tool};
 use crate::facts::Facts;
-use crate::id::{CallId, Digest, ToolId};
+use crate::grant::{Proposal, Scope, Terms};
+use crate::id::{CallId, Digest, GrantId, ToolId};
 use crate::rules::{Consulted, Level};
 
 /// A call that waits for a human. Only `decide` makes one, and only `settle` resolves it.
@@ -18,6 +19,14 @@ pub struct Pending {
     pub(super) call: Call,
     pub(super) tool: Arc<Tool>,
     pub(super) question: Question,
+}
+
+/// A call that a grant covers whose uses other runs count too. Only `decide` makes one, and
+/// only `claimed` resolves it.
+#[derive(Debug)]
+pub struct Covered {
+    pub(super) pending: Pending,
+    pub(super) grant: GrantId,
 }
 
 /// Everything that an approver shows.
@@ -41,31 +50,48 @@ pub struct Question {
     pub prompts: Vec<String>,
     /// Calls of this tool that were allowed in this run before this one.
     pub allowed_so_far: u32,
+    /// What may be said yes to besides this call; none where no grant covers one.
+    pub proposal: Option<Proposal>,
+    /// How far such a yes may reach.
+    pub scopes: Vec<Scope>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     AllowOnce,
-    /// This and further calls of this tool in this run, `uses_max` in all; only this call
-    /// where no grant covers one.
-    AllowTool {
-        uses_max: NonZeroU32,
-    },
+    /// This and further calls that are like it, so many in all; only this call where no grant
+    /// covers one.
+    Allow(Terms),
     Refuse,
     /// Nobody was there, or nobody answered in time.
     Unanswered,
+    /// Something came back that is no answer to this question.
+    Invalid {
+        why: String,
+    },
+}
+
+impl Answer {
+    /// This and further calls as they were proposed, `uses_max` in all, in this run.
+    #[must_use]
+    pub fn up_to(uses_max: NonZeroU32) -> Self {
+        Self::Allow(Terms::up_to(uses_max))
+    }
 }
 
 impl Question {
-    /// Binds an answer to what was shown: tool, description, arguments and facts of one call.
+    /// Binds an answer to what was shown: tool, description, arguments and facts of one call,
+    /// and what was proposed besides.
     #[must_use]
     pub fn shown_digest(&self) -> Digest {
         let facts = self.facts.as_ref().map(|facts| json!(facts));
+        let proposal = self.proposal.as_ref();
         canonical::digest(&json!({
             "args": self.args.digest().to_string(),
             "call": self.call.0,
             "description": self.description_digest.to_string(),
             "facts": facts,
+            "proposal": proposal.map(|it| it.condition.to_string()),
             "tool": self.tool.to_string(),
         }))
     }
@@ -90,6 +116,8 @@ impl Pending {
             reasons: consulted.reasons,
             prompts: consulted.prompts,
             allowed_so_far,
+            proposal: None,
+            scopes: Vec::new(),
         };
         Self {
             call,
@@ -101,5 +129,32 @@ impl Pending {
     #[must_use]
     pub fn question(&self) -> &Question {
         &self.question
+    }
+
+    /// What the human may say yes to besides, as it is when the question is put.
+    pub(crate) fn propose(&mut self, proposal: Option<Proposal>, scopes: &[Scope]) {
+        self.question.scopes = [Scope::Run]
+            .iter()
+            .chain(scopes)
+            .filter(|_| proposal.is_some())
+            .copied()
+            .collect();
+        self.question.proposal = proposal;
+    }
+
+    pub(crate) fn call(&self) -> &Call {
+        &self.call
+    }
+}
+
+impl Covered {
+    #[must_use]
+    pub fn grant(&self) -> &GrantId {
+        &self.grant
+    }
+
+    #[must_use]
+    pub fn question(&self) -> &Question {
+        &self.pending.question
     }
 }

@@ -2,23 +2,20 @@
 
 use super::*;
 use crate::id::CallId;
-use crate::testing::{call, standing};
+use crate::testing::{call, grants, standing};
 use std::num::NonZeroU32;
 
 fn describe(decision: &Decision) -> String {
     match decision {
         Decision::Allow(call) => format!("allow: {}", call.reasons().join("; ")),
         Decision::Ask(pending) => format!("ask: {}", pending.question().reasons.join("; ")),
+        Decision::Claim(covered) => format!("claim: grant {}", covered.grant()),
         Decision::Deny(refusal) => format!("{}: {}", refusal.code, refusal.reasons.join("; ")),
     }
 }
 
 fn check(rules: &[&str], tool: &str, args: &str, expected: &str) {
-    let decision = decide(
-        call(1, tool, args),
-        &standing(rules),
-        &mut Grants::default(),
-    );
+    let decision = decide(call(1, tool, args), &standing(rules), &mut grants());
     assert_eq!(describe(&decision), expected);
 }
 
@@ -71,7 +68,7 @@ fn a_denial_names_the_rule_and_the_tool_to_the_script() {
     let decision = decide(
         call(1, "fs.read", "{}"),
         &standing(&["deny fs.*"]),
-        &mut Grants::default(),
+        &mut grants(),
     );
     let Decision::Deny(refusal) = decision else {
         panic!("{decision:?}")
@@ -103,7 +100,7 @@ fn an_answer_settles_the_call_that_was_asked_about() {
         ),
     ];
     for (answer, expected) in cases {
-        let mut grants = Grants::default();
+        let mut grants = grants();
         let pending = ask(&mut grants, 1, "fs.read");
         assert_eq!(describe(&settle(pending, answer, &mut grants)), expected);
         ask(&mut grants, 2, "fs.read");
@@ -112,14 +109,12 @@ fn an_answer_settles_the_call_that_was_asked_about() {
 
 #[test]
 fn a_grant_allows_its_number_of_calls_of_its_tool_and_no_denied_one() {
-    let mut grants = Grants::default();
+    let mut grants = grants();
     let pending = ask(&mut grants, 1, "fs.read");
-    let answer = Answer::AllowTool {
-        uses_max: NonZeroU32::new(2).unwrap(),
-    };
+    let answer = Answer::up_to(NonZeroU32::new(2).unwrap());
     assert_eq!(
         describe(&settle(pending, answer, &mut grants)),
-        "allow: rule --ask '*'; answered: up to 2 calls of this tool in this run; grant 1, use 1 of 2"
+        "allow: rule --ask '*'; answered: up to 2 calls of this tool in this run where there are no arguments; grant 1, use 1 of 2"
     );
     ask(&mut grants, 2, "fs.delete");
     let denied = decide(
@@ -138,10 +133,10 @@ fn a_grant_allows_its_number_of_calls_of_its_tool_and_no_denied_one() {
 
 #[test]
 fn what_asks_for_each_call_is_lifted_by_no_grant_and_makes_none() {
-    let mut grants = Grants::default();
+    let mut grants = grants();
     let uses_max = NonZeroU32::new(5).unwrap();
     let asked = ask(&mut grants, 1, "fs.read");
-    let _ = settle(asked, Answer::AllowTool { uses_max }, &mut grants);
+    let _ = settle(asked, Answer::up_to(uses_max), &mut grants);
     let each = standing(&["ask *", "ask-call fs.read", "ask-call fs.write"]);
     for (id, tool) in [(2, "fs.read"), (3, "fs.write")] {
         let Decision::Ask(pending) = decide(call(id, tool, "{}"), &each, &mut grants) else {
@@ -151,12 +146,10 @@ fn what_asks_for_each_call_is_lifted_by_no_grant_and_makes_none() {
             panic!("{tool}");
         };
         assert_eq!(
-            describe(&settle(
-                pending,
-                Answer::AllowTool { uses_max },
-                &mut grants
-            )),
-            format!("allow: rule --ask-call '{tool}'; answered: this call")
+            describe(&settle(pending, Answer::up_to(uses_max), &mut grants)),
+            format!(
+                "allow: rule --ask-call '{tool}'; answered: this call and no other: a grant covers none of them"
+            )
         );
     }
     ask(&mut grants, 4, "fs.write");
@@ -167,7 +160,7 @@ fn what_was_shown_is_bound_to_the_call_its_tool_and_its_arguments() {
     let shown = |id: u32, tool: &str, args: &str| match decide(
         call(id, tool, args),
         &standing(&["ask *"]),
-        &mut Grants::default(),
+        &mut grants(),
     ) {
         Decision::Ask(pending) => pending.question().shown_digest(),
         other => panic!("{other:?}"),
@@ -181,10 +174,7 @@ fn what_was_shown_is_bound_to_the_call_its_tool_and_its_arguments() {
     ] {
         assert_ne!(first, other);
     }
-    assert_eq!(
-        CallId(1),
-        ask(&mut Grants::default(), 1, "fs.read").question().call
-    );
+    assert_eq!(CallId(1), ask(&mut grants(), 1, "fs.read").question().call);
 }
 
 #[test]
@@ -196,7 +186,7 @@ fn what_a_finding_repeats_of_the_arguments_is_bounded() {
         rules: Arc::new(crate::testing::rules(&["allow *"])),
         disclosed: crate::session::Disclosed::All,
     };
-    let decision = decide(call(1, "fs.read", "{}"), &standing, &mut Grants::default());
+    let decision = decide(call(1, "fs.read", "{}"), &standing, &mut grants());
     let Decision::Deny(refusal) = decision else {
         panic!()
     };

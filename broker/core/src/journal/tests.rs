@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use super::grants::examples::{given, voided};
 use super::*;
 use crate::facts::{Facts, LargeText};
+use crate::id::GrantId;
 use crate::testing::args;
 
 fn started() -> Body {
@@ -51,7 +53,7 @@ fn decided(call: u32, decision: Verdict) -> Body {
         reasons: vec!["rule --allow 'fs.*'".into()],
         told: None,
         grant: Some(GrantUse {
-            id: GrantId(1),
+            id: GrantId("1".into()),
             number: 1,
             uses_max: 2,
         }),
@@ -151,8 +153,10 @@ fn every_kind_of_entry_reads_back_as_it_was_written() {
     });
     let bodies = [
         started(),
+        voided(),
         asked,
         answered,
+        given(),
         decided(1, Verdict::Allow),
         settled(1),
         resumed,
@@ -353,6 +357,7 @@ fn every_text_of_an_entry_is_redacted_unless_it_is_named_as_ours() {
         "code",
         "decision",
         "description",
+        "grant",
         "guest_digest",
         "guest_name",
         "input_digest",
@@ -393,6 +398,8 @@ fn every_text_of_an_entry_is_redacted_unless_it_is_named_as_ours() {
         started(),
         asked,
         answered,
+        given(),
+        voided(),
         decided(1, Verdict::Allow),
         Body::Settled(settled),
         Body::Decided(denied),

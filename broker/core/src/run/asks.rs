@@ -37,7 +37,8 @@ impl Run {
         self.calls.asks_open < ASKS_OPEN_MAX
     }
 
-    fn put_question(&mut self, call: CallId, pending: Pending) {
+    fn put_question(&mut self, call: CallId, mut pending: Pending) {
+        self.propose(&mut pending);
         let question = pending.question().clone();
         let asked = Asked {
             call: question.call,
@@ -75,19 +76,22 @@ impl Run {
             self.latest_answer_ms = self.clock.host_ms();
             self.nobody_is_there = false;
         }
-        let about_more = pending.question().level == Level::AskRun;
-        let (word, uses_max) = match answer {
-            Answer::AllowTool { .. } if !about_more => (AnswerWord::AllowOnce, None),
-            Answer::AllowOnce => (AnswerWord::AllowOnce, None),
-            Answer::AllowTool { uses_max } => (AnswerWord::AllowTool, Some(uses_max.get())),
+        let is_about_more = pending.question().level == Level::AskRun;
+        let (word, uses_max) = match &answer {
+            Answer::Allow(terms) if is_about_more => {
+                (AnswerWord::AllowTool, Some(terms.uses_max.get()))
+            }
+            Answer::AllowOnce | Answer::Allow(_) => (AnswerWord::AllowOnce, None),
             Answer::Refuse => (AnswerWord::Refuse, None),
             Answer::Unanswered => (AnswerWord::Unanswered, None),
+            Answer::Invalid { .. } => (AnswerWord::Invalid, None),
         };
         let shown = pending.question().shown_digest();
         self.record_answer(call, word, uses_max, shown, since_ms);
+        self.lift |= matches!(answer, Answer::Allow(_));
         let decision = settle(pending, answer, &mut self.grants);
+        self.record_given(call);
         self.apply(call, decision);
-        self.lift |= matches!(answer, Answer::AllowTool { .. });
     }
 
     fn record_answer(
@@ -156,17 +160,11 @@ impl Run {
         }
     }
 
-    fn is_covered(&mut self, call: CallId) -> bool {
-        let Some(Stage::Asking { pending, .. }) = self.calls.record(call).map(|it| &it.stage)
-        else {
+    fn is_covered(&self, call: CallId) -> bool {
+        let Some(Stage::Asking { pending, .. }) = self.calls.get(call).map(|it| &it.stage) else {
             return false;
         };
-        let question = pending.question();
-        if question.level != Level::AskRun {
-            return false;
-        }
-        let (tool, description) = (question.tool.clone(), question.description_digest);
-        self.grants.covers(&tool, description)
+        pending.question().level == Level::AskRun && self.grants.covers(pending.call())
     }
 
     /// A question is open from when it was put, or from the latest answer to

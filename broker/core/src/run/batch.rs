@@ -6,7 +6,8 @@ use sandbox_protocol::{ConsoleLine, Resume};
 
 use crate::decide::{AuthorizedCall, Question};
 use crate::effect::Effect;
-use crate::id::CallId;
+use crate::grant::Grant;
+use crate::id::{CallId, GrantId};
 use crate::journal::Entry;
 
 #[derive(Debug, Default)]
@@ -15,6 +16,7 @@ pub(super) struct Batch {
     console: Vec<ConsoleLine>,
     stops: Vec<Effect>,
     appends: Vec<Effect>,
+    keeps: Vec<Effect>,
     asks: Vec<Effect>,
     calls: Vec<Effect>,
     guest: Option<Effect>,
@@ -38,6 +40,14 @@ impl Batch {
 
     pub(super) fn ask(&mut self, question: Question) {
         self.asks.push(Effect::Ask(question));
+    }
+
+    pub(super) fn keep(&mut self, grant: Grant) {
+        self.keeps.push(Effect::Keep(Box::new(grant)));
+    }
+
+    pub(super) fn claim(&mut self, call: CallId, grant: GrantId) {
+        self.calls.push(Effect::Claim { call, grant });
     }
 
     pub(super) fn withdraw_ask(&mut self, call: CallId) {
@@ -91,6 +101,7 @@ impl Batch {
             .into_iter()
             .chain(batch.stops)
             .chain(batch.appends)
+            .chain(batch.keeps)
             .chain(batch.asks)
             .chain(batch.calls)
             .chain(batch.guest)

@@ -1,7 +1,7 @@
 //! The calls of a run, from the guest's bytes to leaving: each is parsed and
 //! decided when the script makes it, and leaves when there is room for it.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use sandbox_protocol::{CallOutcome, CallTicket, Failure, OpenCall, Outcome};
@@ -9,11 +9,12 @@ use sandbox_protocol::{CallOutcome, CallTicket, Failure, OpenCall, Outcome};
 use crate::call::{Args, BadArgs, Call, Site};
 use crate::catalog::Tool;
 use crate::code::Code;
-use crate::decide::{AuthorizedCall, Decision, Pending, Refusal, decide};
+use crate::decide::{AuthorizedCall, Covered, Decision, Pending, Refusal, again, decide};
 use crate::id::{CallId, Digest, ToolId};
 use crate::journal::{Body, Decided, GrantUse, Verdict};
 use crate::limits::{ARGS_OPEN_BYTES_MAX, DENIALS_MAX, Limit};
 use crate::report::{ReportedDecision, ReportedOutcome};
+use crate::rules::Level;
 
 use super::Run;
 use super::ending::Ending;
@@ -43,6 +44,9 @@ pub(super) enum Stage {
     },
     /// Allowed; waits for room.
     Queued(AuthorizedCall),
+    /// A shared grant covers it; waits for room, and then for its use.
+    Covered(Covered),
+    Claiming(Covered),
     InFlight {
         tool: Arc<Tool>,
         since_ms: u64,
@@ -61,6 +65,10 @@ pub(super) struct Calls {
     /// Those whose question is not out yet, and some that need none any more.
     pub(super) to_ask: VecDeque<CallId>,
     pub(super) asks_open: usize,
+    /// How many calls of each tool wait for a human.
+    asking_of: HashMap<ToolId, u32>,
+    /// Shared grants whose use is being counted.
+    pub(super) claiming: u32,
     /// Of all calls that are not over.
     pub(super) args_open_bytes: usize,
     pub(super) in_flight: u32,
@@ -76,12 +84,16 @@ impl Calls {
     }
 
     pub(super) fn is_any_open(&self) -> bool {
-        self.in_flight > 0 || !self.asking.is_empty() || !self.queue.is_empty()
+        self.in_flight + self.claiming > 0 || !self.asking.is_empty() || !self.queue.is_empty()
     }
 
     /// Nothing but a human's answer can bring this run forward.
     pub(super) fn is_only_asking(&self) -> bool {
-        !self.asking.is_empty() && self.in_flight == 0 && self.queue.is_empty()
+        !self.asking.is_empty() && self.in_flight + self.claiming == 0 && self.queue.is_empty()
+    }
+
+    pub(super) fn asking_of(&self, tool: &ToolId) -> u32 {
+        self.asking_of.get(tool).copied().unwrap_or(0)
     }
 
     pub(super) fn record(&mut self, call: CallId) -> Option<&mut Record> {
@@ -129,20 +141,29 @@ impl Calls {
             self.args_open_bytes -= record.args_bytes;
         }
         match &stage {
-            Stage::Asking { open, .. } => {
+            Stage::Asking { open, pending, .. } => {
                 self.asks_open -= usize::from(*open);
                 self.asking.remove(&call);
+                if let Some(count) = self.asking_of.get_mut(&pending.question().tool) {
+                    *count = count.saturating_sub(1);
+                }
             }
             Stage::InFlight { .. } => self.in_flight -= 1,
-            Stage::Queued(_) | Stage::Over => {}
+            Stage::Claiming(_) => self.claiming -= 1,
+            Stage::Queued(_) | Stage::Covered(_) | Stage::Over => {}
         }
         stage
     }
 
     pub(super) fn put(&mut self, call: CallId, stage: Stage) {
         match &stage {
-            Stage::Asking { open, .. } => {
+            Stage::Asking { open, pending, .. } => {
                 self.asking.insert(call);
+                let tool = &pending.question().tool;
+                match self.asking_of.get_mut(tool) {
+                    Some(count) => *count += 1,
+                    None => drop(self.asking_of.insert(tool.clone(), 1)),
+                }
                 if *open {
                     self.asks_open += 1;
                 } else {
@@ -150,7 +171,8 @@ impl Calls {
                 }
             }
             Stage::InFlight { .. } => self.in_flight += 1,
-            Stage::Queued(_) => self.queue.push_back(call),
+            Stage::Claiming(_) => self.claiming += 1,
+            Stage::Queued(_) | Stage::Covered(_) => self.queue.push_back(call),
             Stage::Over => {}
         }
         let is_open = !matches!(stage, Stage::Over);
@@ -268,7 +290,16 @@ impl Run {
                 }
                 self.calls.put(id, Stage::Queued(call));
             }
+            Decision::Claim(covered) => {
+                if let Some(record) = self.calls.record(id) {
+                    record.reasons.clone_from(&covered.question().reasons);
+                }
+                self.calls.put(id, Stage::Covered(covered));
+            }
             Decision::Ask(pending) => {
+                if pending.question().level == Level::AskRun {
+                    self.grants.note_asked(pending.call());
+                }
                 if let Some(record) = self.calls.record(id) {
                     record.decision = ReportedDecision::Ask;
                     record.reasons.clone_from(&pending.question().reasons);
@@ -356,31 +387,49 @@ impl Run {
 
     /// Allowed calls leave in their order, as many as there is room for, each recorded first.
     pub(super) fn send_queued(&mut self) {
-        while self.ending.is_none() && self.calls.in_flight < self.spec.limits.calls_in_flight_max {
+        while self.ending.is_none() && self.is_room() {
             let Some(id) = self.calls.queue.pop_front() else {
                 return;
             };
-            let Stage::Queued(call) = self.calls.take(id) else {
-                continue;
-            };
-            let writes = !call.catalog_tool().effects.is_known_read_only();
-            self.wrote |= writes;
-            self.append(
-                Body::Decided(Box::new(decided(&call, Verdict::Allow))),
-                writes,
-            );
-            let tool = Arc::clone(call.catalog_tool());
-            let (since_ms, batch) = (self.clock.host_ms(), self.out.number());
-            self.calls.put(
-                id,
-                Stage::InFlight {
-                    tool,
-                    since_ms,
-                    batch,
-                },
-            );
-            self.out.call(call);
+            match self.calls.take(id) {
+                Stage::Queued(call) if self.has_lapsed(&call) => {
+                    let decision = again(call, &self.spec.standing, &mut self.grants);
+                    self.apply(id, decision);
+                }
+                Stage::Queued(call) => self.send(id, call),
+                Stage::Covered(covered) => self.claim(id, covered),
+                _ => {}
+            }
         }
+    }
+
+    fn is_room(&self) -> bool {
+        self.calls.in_flight + self.calls.claiming < self.spec.limits.calls_in_flight_max
+    }
+
+    fn has_lapsed(&self, call: &AuthorizedCall) -> bool {
+        call.used()
+            .is_some_and(|used| used.expires_at_ms <= self.clock.host_ms())
+    }
+
+    pub(super) fn send(&mut self, id: CallId, call: AuthorizedCall) {
+        let writes = !call.catalog_tool().effects.is_known_read_only();
+        self.wrote |= writes;
+        self.append(
+            Body::Decided(Box::new(decided(&call, Verdict::Allow))),
+            writes,
+        );
+        let tool = Arc::clone(call.catalog_tool());
+        let (since_ms, batch) = (self.clock.host_ms(), self.out.number());
+        self.calls.put(
+            id,
+            Stage::InFlight {
+                tool,
+                since_ms,
+                batch,
+            },
+        );
+        self.out.call(call);
     }
 }
 
@@ -420,7 +469,7 @@ pub(super) fn decided(call: &AuthorizedCall, decision: Verdict) -> Decided {
         reasons: call.reasons().to_vec(),
         told: None,
         grant: call.used().map(|used| GrantUse {
-            id: used.grant,
+            id: used.grant.clone(),
             number: used.number,
             uses_max: used.uses_max.get(),
         }),

@@ -8,6 +8,7 @@ use sandbox_protocol::ScriptError;
 use serde_json::value::RawValue;
 
 use crate::code::Code;
+use crate::decide::Question;
 use crate::flow::Watch;
 use crate::id::{CallId, Digest};
 use crate::journal::{Body, Decided, Ended, Verdict};
@@ -97,24 +98,14 @@ impl Run {
                 open,
             } => {
                 let question = pending.question();
-                let entry = Decided {
-                    call,
-                    tool: question.tool.clone(),
-                    description: Some(question.description_digest),
-                    args: Some(question.args.clone()),
-                    facts: question.facts.clone(),
-                    args_digest: question.args.digest(),
-                    site: question.site,
-                    decision: Verdict::Unsent,
-                    code: None,
-                    reasons: question.reasons.clone(),
-                    told: None,
-                    grant: None,
-                };
                 if open {
                     self.withdraw(call, question.shown_digest(), since_ms);
                 }
-                self.unsent(entry);
+                self.unsent(unsettled(question));
+            }
+            // A use that is being counted stays counted.
+            Stage::Covered(covered) | Stage::Claiming(covered) => {
+                self.unsent(unsettled(covered.question()));
             }
             Stage::Queued(authorized) => self.unsent(decided(&authorized, Verdict::Unsent)),
             Stage::InFlight { tool, since_ms, .. } => {
@@ -181,6 +172,7 @@ impl Run {
             calls: self.report_calls(),
             flow: self.watch.as_ref().map(Watch::carried),
             usage,
+            grants_needed: self.grants_needed(),
         }
     }
 
@@ -278,6 +270,24 @@ impl Run {
             column: place(error.column),
             stack: bounded(&error.stack, 16_000),
         }
+    }
+}
+
+/// The entry of a call that was to be asked about, or counted, when the run ended.
+fn unsettled(question: &Question) -> Decided {
+    Decided {
+        call: question.call,
+        tool: question.tool.clone(),
+        description: Some(question.description_digest),
+        args: Some(question.args.clone()),
+        facts: question.facts.clone(),
+        args_digest: question.args.digest(),
+        site: question.site,
+        decision: Verdict::Unsent,
+        code: None,
+        reasons: question.reasons.clone(),
+        told: None,
+        grant: None,
     }
 }
 

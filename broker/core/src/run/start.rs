@@ -5,7 +5,7 @@ use sandbox_protocol::{GuestLimits, Start};
 use crate::catalog::{Server, Tool};
 use crate::effect::{Effect, GuestUsage};
 use crate::flow::Watch;
-use crate::grant::Grants;
+use crate::grant::{Binding, Grants};
 use crate::id::Digest;
 use crate::journal::{Body, RunStarted, StartedServer, StartedTool};
 use crate::json::{self, Bounds};
@@ -23,12 +23,19 @@ impl Run {
     #[must_use]
     pub fn start(mut spec: RunSpec, now_ms: u64) -> (Self, Vec<Effect>) {
         let flow = spec.flow.take();
+        let binding = Binding {
+            run: spec.run.clone(),
+            script: Digest::of(spec.script.as_bytes()),
+            policy: spec.standing.rules.digest(),
+            approver: spec.grants.approver.clone(),
+            scopes: spec.grants.scopes.clone(),
+        };
         let mut run = Self {
             clock: Clock::new(now_ms, &spec.limits),
             guest: Guest::Computing,
             usage: GuestUsage::default(),
             calls: Calls::default(),
-            grants: Grants::default(),
+            grants: Grants::new(binding, now_ms),
             watch: flow.map(|flow| Watch::new(flow, &spec.script)),
             console: Console::new(&spec.limits),
             outcomes: Vec::new(),
@@ -47,6 +54,7 @@ impl Run {
         };
         let header = header(&run.spec);
         run.append(Body::RunStarted(Box::new(header)), false);
+        run.admit_grants();
         match unfit(&run.spec) {
             Some(ending) => {
                 run.guest = Guest::Gone;

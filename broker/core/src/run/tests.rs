@@ -47,6 +47,7 @@ fn spec(rule_lines: &[&str], limits: Limits) -> RunSpec {
             name: "test".into(),
             digest: Digest::of(b"g"),
         },
+        grants: GrantSpec::default(),
     }
 }
 
@@ -128,6 +129,8 @@ fn describe(effect: &Effect) -> String {
         }
         Effect::StopGuest => "stop".into(),
         Effect::Call(call) => format!("call {}", call.id().0),
+        Effect::Keep(grant) => format!("keep {}", grant.id),
+        Effect::Claim { call, grant } => format!("claim {grant} for {}", call.0),
         Effect::CancelCall(call) => format!("cancel {}", call.0),
         Effect::Ask(question) => format!("ask {}", question.call.0),
         Effect::WithdrawAsk(call) => format!("withdraw {}", call.0),
@@ -150,6 +153,8 @@ fn describe_entry(body: &Body) -> String {
         Body::RunStarted(_) => "run-started".into(),
         Body::Asked(asked) => format!("asked {}", asked.call.0),
         Body::Answered(answered) => format!("answered {} {:?}", answered.call.0, answered.answer),
+        Body::GrantGiven(given) => format!("given {}", given.grant.id),
+        Body::GrantVoided(voided) => format!("voided {}", voided.grant),
         Body::Decided(decided) => match decided.decision {
             Verdict::Allow => format!("allowed {}", decided.call.0),
             Verdict::Deny => format!("denied {}", decided.call.0),

@@ -39,6 +39,7 @@ fn failed(code: Code, calls: Vec<ReportedCall>) -> Report {
         calls,
         flow: None,
         usage: Usage::default(),
+        grants_needed: Vec::new(),
     }
 }
 

@@ -6,9 +6,7 @@ use super::*;
 use crate::limits::{ASKS_OPEN_MAX, DENIALS_MAX};
 
 fn uses(uses_max: u32) -> Answer {
-    Answer::AllowTool {
-        uses_max: NonZeroU32::new(uses_max).unwrap(),
-    }
+    Answer::up_to(NonZeroU32::new(uses_max).unwrap())
 }
 
 #[test]
@@ -86,6 +84,7 @@ fn of_fifty_parallel_calls_a_grant_for_twenty_lets_exactly_twenty_leave() {
         more,
         [
             "append answered 30 AllowTool",
+            "append given 2",
             "append allowed 30 sync",
             "call 30"
         ]

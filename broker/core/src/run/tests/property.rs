@@ -66,9 +66,7 @@ fn answer_of(number: u8) -> Answer {
         0 => Answer::Refuse,
         1 => Answer::Unanswered,
         2 => Answer::AllowOnce,
-        uses => Answer::AllowTool {
-            uses_max: NonZeroU32::new(u32::from(uses) - 2).unwrap(),
-        },
+        uses => Answer::up_to(NonZeroU32::new(u32::from(uses) - 2).unwrap()),
     }
 }
 
@@ -86,7 +84,7 @@ struct Shell {
     in_flight: HashSet<CallId>,
     /// The transport says that they did not leave.
     not_sent: HashSet<CallId>,
-    grant_uses: HashMap<u32, (u32, u32)>,
+    grant_uses: HashMap<crate::id::GrantId, (u32, u32)>,
     asked: HashSet<CallId>,
     finish: Option<Report>,
     /// What the guest said and was told, for a replay.
@@ -278,10 +276,10 @@ impl Shell {
         if decided.decision == Verdict::Allow {
             self.allowed.insert(decided.call);
         }
-        if let Some(used) = decided.grant {
+        if let Some(used) = &decided.grant {
             let (uses, uses_max) = self
                 .grant_uses
-                .entry(used.id.0)
+                .entry(used.id.clone())
                 .or_insert((0, used.uses_max));
             *uses += 1;
             assert!(*uses <= *uses_max, "a grant was used too often");

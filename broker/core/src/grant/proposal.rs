@@ -1,0 +1,144 @@
+//! What a human may say yes to beside one call: up to so many calls of this
+//! tool, where the arguments that have stayed equal so far stay equal.
+
+use std::num::NonZeroU32;
+
+use serde_json::Value;
+
+use super::condition::{Condition, Same};
+use crate::call::Args;
+use crate::flow::Labels;
+
+/// How many are shown of the calls that a proposal was made from.
+const EXAMPLES_MAX: usize = 3;
+/// Proposed where nothing says how long a loop is.
+const USES_UNKNOWN: NonZeroU32 = NonZeroU32::MIN.saturating_add(19);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    pub condition: Condition,
+    /// As many as wait for an answer; a round number when it is one.
+    pub uses_max: NonZeroU32,
+    /// Of the calls that were asked about so far, the first three.
+    pub examples: Vec<Args>,
+    pub calls: u32,
+}
+
+/// The calls of one tool that were asked about in this run.
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    /// None when they have too many fields to be compared.
+    common: Option<Condition>,
+    examples: Vec<Args>,
+    calls: u32,
+    /// Of the runs at the time, together.
+    labels: Labels,
+}
+
+impl Seen {
+    pub(super) fn first(args: &Args, labels: Labels) -> Self {
+        Self {
+            common: Condition::exactly(args.value()),
+            examples: vec![args.clone()],
+            calls: 1,
+            labels,
+        }
+    }
+
+    pub(super) fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    pub(super) fn add(&mut self, args: &Args, labels: &Labels) {
+        self.labels.join(labels);
+        if let Some(common) = &mut self.common {
+            common.widen(args.value());
+        }
+        if self.examples.len() < EXAMPLES_MAX {
+            self.examples.push(args.clone());
+        }
+        self.calls = self.calls.saturating_add(1);
+    }
+
+    /// `waiting`: how many calls of the tool wait for an answer, this one included. Of a
+    /// single call it is the script that tells what a loop would leave as it is.
+    pub(super) fn proposal(&self, waiting: u32, script: &str) -> Option<Proposal> {
+        let mut condition = self.common.clone()?;
+        if self.calls == 1 {
+            condition.keep(|_, same| is_spelt_out(same, script));
+        }
+        Some(Proposal {
+            condition,
+            uses_max: NonZeroU32::new(waiting)
+                .filter(|it| it.get() > 1)
+                .unwrap_or(USES_UNKNOWN),
+            examples: self.examples.clone(),
+            calls: self.calls,
+        })
+    }
+}
+
+/// Whether a value stands in a script as a literal.
+fn is_spelt_out(same: &Same, script: &str) -> bool {
+    let Same::Is(text) = same else {
+        return false;
+    };
+    match crate::json::parse(text.as_bytes()) {
+        Ok(Value::String(text)) => ['"', '\'', '`']
+            .iter()
+            .any(|quote| script.contains(&format!("{quote}{text}{quote}"))),
+        Ok(Value::Array(_) | Value::Object(_)) | Err(_) => false,
+        Ok(_) => has_word(script, text),
+    }
+}
+
+fn has_word(script: &str, word: &str) -> bool {
+    let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$');
+    script.match_indices(word).any(|(at, _)| {
+        let before = script.get(..at).and_then(|text| text.chars().next_back());
+        let after = script
+            .get(at + word.len()..)
+            .and_then(|text| text.chars().next());
+        !before.is_some_and(goes_on) && !after.is_some_and(goes_on)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::args;
+
+    fn check(calls: &[&str], script: &str, expected: &str) {
+        let (first, rest) = calls.split_first().unwrap();
+        let mut seen = Seen::first(&args(first), Labels::default());
+        rest.iter()
+            .for_each(|call| seen.add(&args(call), &Labels::default()));
+        let proposal = seen.proposal(1, script).unwrap();
+        assert_eq!(proposal.condition.to_string(), expected);
+        assert_eq!(proposal.examples.len(), calls.len().min(3));
+    }
+
+    #[test]
+    fn of_one_call_the_script_tells_what_stays_equal() {
+        check(
+            &[r#"{"project":"OPS","urgent":true,"n":5,"title":"disk full"}"#],
+            r#"for (const t of input) await tickets.create({project: 'OPS', urgent: true, n: 15, title: t})"#,
+            "/project = \"OPS\", /urgent = true; /n, /title may be anything",
+        );
+    }
+
+    #[test]
+    fn of_several_calls_it_is_what_they_share() {
+        let call = |n: u32| format!(r#"{{"project":"OPS","title":"{n}"}}"#);
+        let calls: Vec<_> = (0..5).map(call).collect();
+        let calls: Vec<_> = calls.iter().map(String::as_str).collect();
+        check(&calls, "", "/project = \"OPS\"; /title may be anything");
+    }
+
+    #[test]
+    fn as_many_are_proposed_as_wait() {
+        let seen = Seen::first(&args("{}"), Labels::default());
+        assert_eq!(seen.proposal(7, "").unwrap().uses_max.get(), 7);
+        assert_eq!(seen.proposal(1, "").unwrap().uses_max.get(), 20);
+    }
+}

@@ -1,0 +1,150 @@
+//! A program that answers: one process per question, the question on its stdin,
+//! the answer on its stdout. Whatever else it does is no answer.
+
+use std::process::Stdio;
+
+use airlock_core::decide::{Answer, Question};
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command as Process};
+
+use super::wire::{self, ANSWER_BYTES_MAX};
+use super::{Approver, Asking, nonce};
+
+/// Gets no environment but what it is given, and is killed with all that it started when the
+/// question no longer matters.
+#[derive(Debug)]
+pub struct Command {
+    program: String,
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+}
+
+impl Command {
+    #[must_use]
+    pub fn new(program: String, args: Vec<String>, env: Vec<(String, String)>) -> Self {
+        Self { program, args, env }
+    }
+
+    async fn converse(&self, question: &Question) -> Result<Answer, String> {
+        let nonce = nonce().map_err(|error| error.to_string())?;
+        let mut text = wire::question(question, &nonce).to_string();
+        text.push('\n');
+        let mut child = self.start()?;
+        let stdin = child.0.stdin.take();
+        let stdout = child.0.stdout.take();
+        let (Some(mut stdin), Some(stdout)) = (stdin, stdout) else {
+            return Err("it has no pipes".into());
+        };
+        let ask = async move {
+            // Whoever does not read the whole question may answer all the same.
+            let _ = stdin.write_all(text.as_bytes()).await;
+        };
+        let hear = async move {
+            let mut said = Vec::new();
+            let bounded = &mut stdout.take(u64::from(ANSWER_BYTES_MAX) + 1);
+            bounded.read_to_end(&mut said).await.map(|_| said)
+        };
+        let (said, ()) = futures_util::future::join(hear, ask).await;
+        let said = said.map_err(|error| error.to_string())?;
+        if said.len() > ANSWER_BYTES_MAX as usize {
+            return Err(format!("it says more than {ANSWER_BYTES_MAX} bytes"));
+        }
+        let status = child.0.wait().await.map_err(|error| error.to_string())?;
+        if !status.success() {
+            return Err(format!("it ended with {status}"));
+        }
+        wire::answer(&said, &nonce, question).map_err(|no| no.to_string())
+    }
+
+    fn start(&self) -> Result<Group, String> {
+        Process::new(&self.program)
+            .args(&self.args)
+            .env_clear()
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .map(Group)
+            .map_err(|error| format!("it cannot be started: {error}"))
+    }
+}
+
+impl Approver for Command {
+    fn ask(&self, question: Question) -> Asking<'_> {
+        Box::pin(async move {
+            let answer = self.converse(&question).await;
+            answer.unwrap_or_else(|why| Answer::Invalid {
+                why: format!("the approver `{}`: {why}", self.program),
+            })
+        })
+    }
+
+    fn who(&self) -> String {
+        format!("command {}", self.program)
+    }
+}
+
+/// The process and what it started, gone with this value.
+struct Group(Child);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let id = self.0.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        if let Some(id) = id {
+            // It fails when the group is empty already, which is what we want.
+            let _ = kill_process_group(id, Signal::KILL);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::wire::tests::asked;
+    use super::*;
+
+    /// A shell script that answers; `$NONCE` is the question's.
+    async fn check(script: &str, expected: Result<Answer, &str>) {
+        let find =
+            r#"q=$(cat); NONCE=$(printf %s "$q" | sed 's/.*"nonce":"\([0-9a-f]*\)".*/\1/');"#;
+        let args = vec!["-c".into(), format!("{find} {script}")];
+        let path = std::env::var("PATH").unwrap();
+        let command = Command::new("sh".into(), args, vec![("PATH".into(), path)]);
+        let found = command.ask(asked(r#"{"project":"OPS","title":"a"}"#)).await;
+        match expected {
+            Ok(answer) => assert_eq!(found, answer, "{script}"),
+            Err(word) => {
+                let Answer::Invalid { why } = &found else {
+                    panic!("{script}: {found:?}")
+                };
+                assert!(why.contains(word), "{script}: {why}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_program_says_is_an_answer_only_with_the_nonce_and_a_good_end() {
+        let yes = r#"printf '{"nonce":"%s","answer":"allow-once"}' "$NONCE""#;
+        check(yes, Ok(Answer::AllowOnce)).await;
+        check(&format!("{yes}; exit 3"), Err("exit status: 3")).await;
+        check(&format!("{yes}; {yes}"), Err("not JSON")).await;
+        let no = r#"printf '{"nonce":"%s","answer":"refuse"}' "$NONCE""#;
+        check(no, Ok(Answer::Refuse)).await;
+        let old = r#"printf '{"nonce":"00","answer":"allow-once"}'"#;
+        check(old, Err("nonce")).await;
+        check("true", Err("not JSON")).await;
+        check("head -c 100000 /dev/zero", Err("more than")).await;
+    }
+
+    #[tokio::test]
+    async fn a_program_that_is_not_there_allows_nothing() {
+        let command = Command::new("/nowhere/approve".into(), Vec::new(), Vec::new());
+        let found = command.ask(asked("{}")).await;
+        let Answer::Invalid { why } = found else {
+            panic!("{found:?}")
+        };
+        assert!(why.contains("cannot be started"), "{why}");
+    }
+}

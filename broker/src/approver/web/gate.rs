@@ -1,0 +1,142 @@
+//! Who may see the page: the signed link that is good once, the cookie that it
+//! is exchanged for, and the address and origin that requests must name.
+
+use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
+
+use axum::http::{HeaderMap, header};
+use ring::hmac;
+
+use super::super::{hex, nonce};
+use crate::clock::Clock;
+
+/// A link is opened soon after it was shown.
+const LINK_MS: u64 = 10 * 60 * 1_000;
+const COOKIE: &str = "airlock";
+
+pub(super) struct Gate {
+    key: hmac::Key,
+    clock: Clock,
+    host: String,
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    /// Of the latest link, until it is used.
+    link: Option<Link>,
+    /// Under our key, of the cookie that was given out last.
+    cookie: Option<hmac::Tag>,
+}
+
+struct Link {
+    once: String,
+    until_ms: u64,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NoEntry {
+    /// Nobody here signed it.
+    Forged,
+    /// It was good once.
+    Over,
+}
+
+impl Gate {
+    pub(super) fn new(port: u16) -> Result<Self, getrandom::Error> {
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret)?;
+        Ok(Self {
+            key: hmac::Key::new(hmac::HMAC_SHA256, &secret),
+            clock: Clock::start(),
+            host: format!("127.0.0.1:{port}"),
+            open: Mutex::default(),
+        })
+    }
+
+    pub(super) fn link(&self) -> Result<String, getrandom::Error> {
+        let once = nonce()?;
+        let until_ms = self.clock.now_ms() + LINK_MS;
+        let signature = hmac::sign(&self.key, signed(until_ms, &once).as_bytes());
+        let mut link = format!("http://{}/enter?until={until_ms}", self.host);
+        let _ = write!(link, "&once={once}&sig={}", hex(signature.as_ref()));
+        self.lock().link = Some(Link { once, until_ms });
+        Ok(link)
+    }
+
+    /// Nobody is inside, and nobody has a link that is still good.
+    pub(super) fn wants_link(&self) -> bool {
+        let open = self.lock();
+        let is_good = |link: &Link| self.clock.now_ms() < link.until_ms;
+        open.cookie.is_none() && !open.link.as_ref().is_some_and(is_good)
+    }
+
+    /// The cookie, for the first one that brings the latest link.
+    pub(super) fn enter(
+        &self,
+        until_ms: u64,
+        once: &str,
+        signature: &str,
+    ) -> Result<String, NoEntry> {
+        let tag = unhex(signature).ok_or(NoEntry::Forged)?;
+        hmac::verify(&self.key, signed(until_ms, once).as_bytes(), &tag)
+            .map_err(|_| NoEntry::Forged)?;
+        let mut open = self.lock();
+        let is_latest = |link: &Link| link.once == once;
+        if self.clock.now_ms() >= until_ms || !open.link.as_ref().is_some_and(is_latest) {
+            return Err(NoEntry::Over);
+        }
+        let value = nonce().map_err(|_| NoEntry::Over)?;
+        open.link = None;
+        open.cookie = Some(hmac::sign(&self.key, value.as_bytes()));
+        Ok(format!(
+            "{COOKIE}={value}; Path=/; HttpOnly; SameSite=Strict"
+        ))
+    }
+
+    /// A name that somebody else points at this machine is not ours.
+    pub(super) fn is_host(&self, headers: &HeaderMap) -> bool {
+        let host = headers.get(header::HOST).and_then(|it| it.to_str().ok());
+        host == Some(&*self.host)
+    }
+
+    pub(super) fn is_own_origin(&self, headers: &HeaderMap) -> bool {
+        let origin = headers.get(header::ORIGIN).and_then(|it| it.to_str().ok());
+        origin.and_then(|it| it.strip_prefix("http://")) == Some(&*self.host)
+    }
+
+    pub(super) fn has_cookie(&self, headers: &HeaderMap) -> bool {
+        let open = self.lock();
+        let Some(tag) = &open.cookie else {
+            return false;
+        };
+        let cookies = headers.get_all(header::COOKIE).into_iter();
+        cookies
+            .filter_map(|cookies| cookies.to_str().ok())
+            .flat_map(|cookies| cookies.split(';'))
+            .filter_map(|cookie| cookie.trim().strip_prefix(COOKIE)?.strip_prefix('='))
+            .any(|value| hmac::verify(&self.key, value.as_bytes(), tag.as_ref()).is_ok())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn signed(until_ms: u64, once: &str) -> String {
+    format!("enter {until_ms} {once}")
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> = text
+        .chars()
+        .map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()))
+        .collect();
+    let digits = digits.filter(|digits| digits.len() == 64)?;
+    let pairs = digits.chunks_exact(2);
+    Some(
+        pairs
+            .filter_map(|pair| Some(pair.first()? << 4 | pair.get(1)?))
+            .collect(),
+    )
+}

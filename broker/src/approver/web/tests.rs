@@ -1,0 +1,296 @@
+//! The page's server as a browser, and as somebody who should not be there, sees it.
+
+use std::num::NonZeroU32;
+use std::sync::Mutex;
+
+use airlock_core::grant::Terms;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::super::wire::tests::asked;
+use super::*;
+
+const ARGS: &str = r#"{"project":"OPS","title":"a"}"#;
+
+/// A server with the links that it told of.
+fn start() -> (Arc<Web>, Arc<Mutex<Vec<String>>>) {
+    let links = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&links);
+    let web = Web::start(Box::new(move |link| {
+        told.lock().unwrap().push(link.to_owned())
+    }));
+    (Arc::new(web.unwrap()), links)
+}
+
+/// `http://127.0.0.1:PORT/enter?…` into host and path.
+fn split(link: &str) -> (String, String) {
+    let rest = link.strip_prefix("http://").unwrap();
+    let (host, path) = rest.split_once('/').unwrap();
+    (host.to_owned(), format!("/{path}"))
+}
+
+async fn send(host: &str, head: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(host).await.unwrap();
+    let length = body.len();
+    let text = format!("{head}content-length: {length}\r\nconnection: close\r\n\r\n{body}");
+    stream.write_all(text.as_bytes()).await.unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).await.unwrap();
+    said
+}
+
+async fn get_with(host: &str, path: &str, headers: &str) -> String {
+    send(
+        host,
+        &format!("GET {path} HTTP/1.1\r\nhost: {host}\r\n{headers}"),
+        "",
+    )
+    .await
+}
+
+fn status(said: &str) -> u16 {
+    said.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+fn body(said: &str) -> Value {
+    serde_json::from_str(said.split_once("\r\n\r\n").unwrap().1).unwrap()
+}
+
+/// The cookie that a link is exchanged for, as a header.
+async fn enter(link: &str) -> (String, String) {
+    let (host, path) = split(link);
+    let said = get_with(&host, &path, "").await;
+    assert_eq!(status(&said), 303, "{said}");
+    let cookie = said
+        .lines()
+        .find_map(|line| line.strip_prefix("set-cookie: "))
+        .unwrap();
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"));
+    let cookie = cookie.split(';').next().unwrap();
+    (host, format!("cookie: {cookie}\r\n"))
+}
+
+async fn post_answer(host: &str, headers: &str, said: &Value) -> String {
+    let head =
+        format!("POST /answer HTTP/1.1\r\nhost: {host}\r\norigin: http://{host}\r\n{headers}");
+    send(host, &head, &said.to_string()).await
+}
+
+/// The one open question on the page.
+async fn open_question(host: &str, cookie: &str) -> Value {
+    let said = get_with(host, "/questions", cookie).await;
+    let questions = body(&said)["questions"].as_array().unwrap().clone();
+    let mut open = questions.into_iter().filter(|it| it["state"] == "open");
+    open.next().unwrap()
+}
+
+fn ask(web: &Arc<Web>, args: &str) -> tokio::task::JoinHandle<Answer> {
+    let (web, question) = (Arc::clone(web), asked(args));
+    tokio::spawn(async move { web.converse(question).await.unwrap() })
+}
+
+/// Until the server has told of a link.
+async fn link_of(links: &Arc<Mutex<Vec<String>>>) -> String {
+    loop {
+        if let Some(link) = links.lock().unwrap().last() {
+            return link.clone();
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_question_is_answered_once_by_whoever_used_the_link() {
+    let (web, links) = start();
+    let answer = ask(&web, ARGS);
+    let (host, cookie) = enter(&link_of(&links).await).await;
+    let question = open_question(&host, &cookie).await;
+    assert_eq!(question["tool"], "tickets.create");
+    let yes = json!({"id": question["id"], "nonce": question["nonce"], "answer": "allow-once"});
+    assert_eq!(status(&post_answer(&host, &cookie, &yes).await), 200);
+    assert_eq!(answer.await.unwrap(), Answer::AllowOnce);
+    let again = post_answer(&host, &cookie, &yes).await;
+    assert_eq!(status(&again), 409, "{again}");
+    let second = ask(&web, ARGS);
+    let question = loop {
+        let said = get_with(&host, "/questions", &cookie).await;
+        let questions = body(&said)["questions"].as_array().unwrap().clone();
+        if let Some(open) = questions.into_iter().find(|it| it["state"] == "open") {
+            break open;
+        }
+    };
+    let some = json!({
+        "id": question["id"], "nonce": question["nonce"],
+        "answer": "allow", "uses_max": 5, "scope": "run", "same": ["/project"],
+    });
+    assert_eq!(status(&post_answer(&host, &cookie, &some).await), 200);
+    let Answer::Allow(Terms {
+        uses_max,
+        condition,
+        ..
+    }) = second.await.unwrap()
+    else {
+        panic!()
+    };
+    assert_eq!(uses_max, NonZeroU32::new(5).unwrap());
+    let condition = condition.unwrap().to_string();
+    assert_eq!(condition, "/project = \"OPS\"; /title may be anything");
+    assert_eq!(
+        links.lock().unwrap().len(),
+        1,
+        "who is inside needs no second link"
+    );
+}
+
+#[tokio::test]
+async fn whoever_finds_the_port_finds_nothing_behind_it() {
+    let (web, links) = start();
+    let answer = ask(&web, ARGS);
+    let link = link_of(&links).await;
+    let (host, path) = split(&link);
+    for path in [
+        "/",
+        "/questions",
+        "/page.js",
+        "/page.css",
+        "/answer",
+        "/enter",
+        "/zzz",
+    ] {
+        let said = get_with(&host, path, "").await;
+        assert_eq!(status(&said), 404, "{path}");
+        assert!(said.ends_with("\r\n\r\n"), "{said}");
+    }
+    let said = post_answer(&host, "", &json!({"id": 1})).await;
+    assert_eq!(status(&said), 404);
+    let forged = path.replacen("until=", "until=9", 1);
+    assert_eq!(status(&get_with(&host, &forged, "").await), 404);
+    let cookie = "cookie: airlock=00000000000000000000000000000000\r\n";
+    assert_eq!(status(&get_with(&host, "/questions", cookie).await), 404);
+    // A name of somebody else that leads here: the link itself is no good then.
+    let rebound = format!("GET {path} HTTP/1.1\r\nhost: evil.example\r\n");
+    assert_eq!(status(&send(&host, &rebound, "").await), 404);
+
+    let (host, cookie) = enter(&link).await;
+    assert_eq!(
+        status(&get_with(&host, &path, "").await),
+        410,
+        "it was good once"
+    );
+    let question = open_question(&host, &cookie).await;
+    let yes = json!({"id": question["id"], "nonce": question["nonce"], "answer": "allow-once"});
+    for (head, why) in [
+        (format!("host: {host}\r\n{cookie}"), "no origin"),
+        (
+            format!("host: {host}\r\norigin: http://evil.example\r\n{cookie}"),
+            "another origin",
+        ),
+        (
+            format!("host: {host}\r\norigin: null\r\n{cookie}"),
+            "no origin at all",
+        ),
+        (
+            format!("host: evil.example\r\norigin: http://{host}\r\n{cookie}"),
+            "another host",
+        ),
+        (
+            format!("host: {host}\r\norigin: http://{host}\r\n"),
+            "no cookie",
+        ),
+    ] {
+        let said = send(
+            &host,
+            &format!("POST /answer HTTP/1.1\r\n{head}"),
+            &yes.to_string(),
+        )
+        .await;
+        assert_eq!(status(&said), 404, "{why}");
+    }
+    assert!(!answer.is_finished());
+    answer.abort();
+}
+
+#[tokio::test]
+async fn a_wrong_nonce_an_unclear_answer_and_one_to_no_question_allow_nothing() {
+    let (web, links) = start();
+    let answer = ask(&web, ARGS);
+    let (host, cookie) = enter(&link_of(&links).await).await;
+    let question = open_question(&host, &cookie).await;
+    let (id, nonce) = (&question["id"], &question["nonce"]);
+    for (said, expected) in [
+        (json!({"id": id, "nonce": "0", "answer": "allow-once"}), 403),
+        (
+            json!({"id": 99, "nonce": nonce, "answer": "allow-once"}),
+            403,
+        ),
+        (json!({"id": id, "nonce": nonce, "answer": "yes"}), 400),
+        (
+            json!({"id": id, "nonce": nonce, "answer": "allow", "uses_max": 0}),
+            400,
+        ),
+        (json!({"nonce": nonce, "answer": "allow-once"}), 400),
+        (json!([1]), 400),
+        (
+            json!({"id": id, "nonce": nonce, "answer": "x".repeat(100_000)}),
+            413,
+        ),
+    ] {
+        assert_eq!(
+            status(&post_answer(&host, &cookie, &said).await),
+            expected,
+            "{said}"
+        );
+    }
+    assert!(!answer.is_finished());
+    // Whoever asked goes away: there is nothing to answer any more.
+    answer.abort();
+    let _ = answer.await;
+    let late = json!({"id": id, "nonce": nonce, "answer": "allow-once"});
+    assert_eq!(status(&post_answer(&host, &cookie, &late).await), 409);
+}
+
+#[tokio::test]
+async fn what_is_shown_is_safe_and_what_decides_comes_first() {
+    let (web, links) = start();
+    let lines = vec!["<script>x</script>"; 10_000].join("\n");
+    let args = json!({"aaa": lines, "zz": "\u{202e}evil\u{1b}[2J", "to": "x@y"});
+    let answer = ask(&web, &args.to_string());
+    let (host, cookie) = enter(&link_of(&links).await).await;
+    let question = open_question(&host, &cookie).await;
+    let fields = question["fields"].as_array().unwrap();
+    let names: Vec<_> = fields
+        .iter()
+        .map(|it| it["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        ["to", "zz", "aaa"],
+        "the short ones are not below the long one"
+    );
+    assert_eq!(fields[1]["lines"][0], "\\u{202e}evil\\u{1b}[2J");
+    assert_eq!(fields[2]["lines"].as_array().unwrap().len(), 10_000);
+    let page = get_with(&host, "/", &cookie).await;
+    assert!(
+        page.contains("content-security-policy: default-src 'none'"),
+        "{page}"
+    );
+    assert!(
+        page.contains("x-frame-options: DENY") && page.contains("no-store"),
+        "{page}"
+    );
+    assert!(
+        !page.contains("style=") && !page.contains("onclick"),
+        "{page}"
+    );
+    answer.abort();
+}
+
+#[tokio::test]
+async fn a_second_link_makes_the_first_one_worthless() {
+    let (web, _) = start();
+    let (first, second) = (web.link().unwrap(), web.link().unwrap());
+    let (host, path) = split(&first);
+    assert_eq!(status(&get_with(&host, &path, "").await), 410);
+    enter(&second).await;
+}

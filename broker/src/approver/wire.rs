@@ -1,0 +1,280 @@
+//! A question as JSON for whoever is asked over a pipe or a page, and what they
+//! send back as an answer. Whatever is not exactly an answer is none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
+
+use airlock_core::decide::{Answer, Question};
+use airlock_core::grant::{Condition, Same, Scope, Terms};
+use airlock_core::json::{self, Bounds};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// Version of both formats.
+pub(super) const VERSION: u32 = 1;
+pub(super) const ANSWER_BYTES_MAX: u32 = 64 * 1024;
+
+/// Everything that matters for the answer, exactly as it is.
+pub(super) fn question(question: &Question, nonce: &str) -> Value {
+    let effects = question.effects;
+    json!({
+        "v": VERSION,
+        "nonce": nonce,
+        "call": question.call.0,
+        "tool": question.tool.to_string(),
+        "args": question.args.value(),
+        "args_digest": question.args.digest(),
+        "description_digest": question.description_digest,
+        "shown": question.shown_digest(),
+        "level": question.level.as_str(),
+        "reasons": question.reasons,
+        "prompts": question.prompts,
+        "line": question.site.line,
+        "read_only": effects.read_only,
+        "claims_read_only": effects.claims_read_only,
+        "claims_destructive": effects.claims_destructive,
+        "allowed_so_far": question.allowed_so_far,
+        "facts": question.facts,
+        "proposal": proposal(question),
+        "scopes": question.scopes,
+    })
+}
+
+fn proposal(question: &Question) -> Value {
+    let Some(proposal) = &question.proposal else {
+        return Value::Null;
+    };
+    let examples = proposal.examples.iter().map(|args| args.value().clone());
+    json!({
+        "uses_max": proposal.uses_max,
+        "where": proposal.condition,
+        "calls": proposal.calls,
+        "examples": examples.collect::<Vec<_>>(),
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said {
+    nonce: String,
+    answer: String,
+    uses_max: Option<u32>,
+    scope: Option<Scope>,
+    /// The fields that are to stay equal; those of the proposal when absent.
+    same: Option<BTreeSet<String>>,
+    lasts_s: Option<u64>,
+}
+
+/// Why something is no answer to a question.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoAnswer {
+    #[error("it is {0}")]
+    Json(String),
+    #[error("it does not repeat the question's nonce")]
+    Nonce,
+    #[error("{0}")]
+    Unclear(String),
+}
+
+pub(super) fn answer(text: &[u8], nonce: &str, question: &Question) -> Result<Answer, NoAnswer> {
+    let bounds = Bounds {
+        bytes_max: ANSWER_BYTES_MAX,
+        depth_max: 8,
+        nodes_max: 4_000,
+    };
+    let value = json::parse_strict(text, bounds).map_err(|bad| NoAnswer::Json(bad.to_string()))?;
+    let said = Said::deserialize(value).map_err(|error| NoAnswer::Json(error.to_string()))?;
+    if said.nonce != nonce {
+        return Err(NoAnswer::Nonce);
+    }
+    let unclear = |why: &str| Err(NoAnswer::Unclear(why.to_owned()));
+    let is_plain = said.uses_max.is_none()
+        && said.scope.is_none()
+        && said.same.is_none()
+        && said.lasts_s.is_none();
+    match said.answer.as_str() {
+        "allow-once" if is_plain => Ok(Answer::AllowOnce),
+        "refuse" if is_plain => Ok(Answer::Refuse),
+        "allow-once" | "refuse" => unclear("`allow-once` and `refuse` go with nothing else"),
+        "allow" => terms(said, question).map(Answer::Allow),
+        _ => unclear("`answer` is none of allow-once, allow and refuse"),
+    }
+}
+
+fn terms(said: Said, question: &Question) -> Result<Terms, NoAnswer> {
+    let unclear = |why: &str| NoAnswer::Unclear(why.to_owned());
+    let proposal = question.proposal.as_ref().ok_or_else(|| {
+        unclear("this call is to be approved by itself: `allow` is no answer to it")
+    })?;
+    let uses_max = said.uses_max.and_then(NonZeroU32::new);
+    let uses_max = uses_max.ok_or_else(|| unclear("`allow` needs a `uses_max` above 0"))?;
+    let scope = said.scope.unwrap_or(Scope::Run);
+    if !question.scopes.contains(&scope) {
+        return Err(unclear(
+            "there is nothing that keeps grants of that `scope`",
+        ));
+    }
+    let condition = match said.same {
+        None => proposal.condition.clone(),
+        Some(same) => kept_equal(question, &same)?,
+    };
+    Ok(Terms {
+        uses_max,
+        scope,
+        condition: Some(condition),
+        lasts_ms: said.lasts_s.map(|seconds| seconds.saturating_mul(1_000)),
+    })
+}
+
+/// The arguments of the call, of which these fields stay equal and the others are free.
+fn kept_equal(question: &Question, same: &BTreeSet<String>) -> Result<Condition, NoAnswer> {
+    let unclear = |why: String| NoAnswer::Unclear(why);
+    let exactly = Condition::exactly(question.args.value())
+        .ok_or_else(|| unclear("the arguments have too many fields".into()))?;
+    let proposed = question.proposal.iter();
+    let mut free: BTreeSet<String> = proposed
+        .flat_map(|proposal| proposal.condition.free().iter().cloned())
+        .collect();
+    let mut fixed: BTreeMap<String, Same> = BTreeMap::new();
+    let encloses = |outer: &String, inner: &String| inner.starts_with(&format!("{outer}/"));
+    for (field, value) in exactly.same() {
+        if same.iter().any(|it| it == field || encloses(it, field)) {
+            fixed.insert(field.clone(), value.clone());
+        } else {
+            free.insert(field.clone());
+        }
+    }
+    let is_known = |it: &String| fixed.keys().any(|field| it == field || encloses(it, field));
+    if let Some(unknown) = same.iter().find(|it| !is_known(it)) {
+        let shown: String = unknown.chars().take(80).collect();
+        return Err(unclear(format!("the call has no field `{shown}`")));
+    }
+    free.retain(|field| !fixed.contains_key(field));
+    let all = free.clone();
+    free.retain(|field| {
+        !fixed.keys().any(|it| encloses(field, it)) && !all.iter().any(|it| encloses(it, field))
+    });
+    Condition::new(fixed, free).map_err(|bad| unclear(bad.to_string()))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use airlock_core::call::{Args, Site};
+    use airlock_core::catalog::Effects;
+    use airlock_core::grant::Proposal;
+    use airlock_core::id::{CallId, Digest, ToolId};
+    use airlock_core::limits::Limits;
+    use airlock_core::rules::Level;
+
+    use super::*;
+
+    pub(crate) fn asked(args: &str) -> Question {
+        let args = Args::parse(args.as_bytes(), &Limits::default()).unwrap();
+        let mut condition = Condition::exactly(args.value()).unwrap();
+        condition.keep(|field, _| field == "/project");
+        Question {
+            call: CallId(1),
+            tool: ToolId::parse("tickets.create").unwrap(),
+            description_digest: Digest::of(b"d"),
+            site: Site { line: 3, column: 1 },
+            effects: Effects::default(),
+            level: Level::AskRun,
+            reasons: vec!["rule --ask '*'".into()],
+            prompts: Vec::new(),
+            allowed_so_far: 0,
+            proposal: Some(Proposal {
+                condition,
+                uses_max: NonZeroU32::new(20).unwrap(),
+                examples: vec![args.clone()],
+                calls: 1,
+            }),
+            scopes: vec![Scope::Run],
+            facts: None,
+            args,
+        }
+    }
+
+    fn check(said: &str, expected: Result<&str, &str>) {
+        let question = asked(r#"{"project":"OPS","title":"a"}"#);
+        let found = match answer(said.as_bytes(), "n0", &question) {
+            Ok(Answer::Allow(terms)) => Ok(format!(
+                "{} in {} where {}",
+                terms.uses_max,
+                terms.scope,
+                terms.condition.unwrap()
+            )),
+            Ok(other) => Ok(format!("{other:?}")),
+            Err(no) => Err(no.to_string()),
+        };
+        match expected {
+            Ok(text) => assert_eq!(found.as_deref(), Ok(text), "{said}"),
+            Err(why) => assert!(
+                found.as_ref().is_err_and(|it| it.contains(why)),
+                "{found:?}"
+            ),
+        }
+    }
+
+    #[test]
+    fn an_answer_is_plain_or_has_its_terms() {
+        check(r#"{"nonce":"n0","answer":"allow-once"}"#, Ok("AllowOnce"));
+        check(r#"{"nonce":"n0","answer":"refuse"}"#, Ok("Refuse"));
+        check(
+            r#"{"nonce":"n0","answer":"allow","uses_max":5}"#,
+            Ok("5 in run where /project = \"OPS\"; /title may be anything"),
+        );
+        check(
+            r#"{"nonce":"n0","answer":"allow","uses_max":5,"same":["/project","/title"]}"#,
+            Ok("5 in run where /project = \"OPS\", /title = \"a\""),
+        );
+        check(
+            r#"{"nonce":"n0","answer":"allow","uses_max":5,"same":[]}"#,
+            Ok("5 in run where /project, /title may be anything"),
+        );
+    }
+
+    #[test]
+    fn what_is_not_exactly_an_answer_is_none() {
+        check(r#"{"nonce":"n1","answer":"allow-once"}"#, Err("nonce"));
+        check(r#"{"answer":"allow-once"}"#, Err("nonce"));
+        check(r#"{"nonce":"n0","answer":"yes"}"#, Err("none of"));
+        check(r#"{"nonce":"n0","answer":"allow"}"#, Err("uses_max"));
+        check(
+            r#"{"nonce":"n0","answer":"allow","uses_max":0}"#,
+            Err("uses_max"),
+        );
+        check(
+            r#"{"nonce":"n0","answer":"allow-once","uses_max":2}"#,
+            Err("nothing else"),
+        );
+        check(
+            r#"{"nonce":"n0","answer":"allow","uses_max":2,"scope":"project"}"#,
+            Err("scope"),
+        );
+        check(
+            r#"{"nonce":"n0","answer":"allow","uses_max":2,"same":["/cc"]}"#,
+            Err("no field `/cc`"),
+        );
+        check(
+            r#"{"nonce":"n0","answer":"refuse","why":"x"}"#,
+            Err("unknown field"),
+        );
+        check(
+            r#"{"nonce":"n0","nonce":"n0","answer":"refuse"}"#,
+            Err("twice"),
+        );
+        check("", Err("not JSON"));
+        check("yes", Err("not JSON"));
+    }
+
+    #[test]
+    fn a_call_that_is_approved_by_itself_takes_no_terms() {
+        let mut question = asked(r#"{"project":"OPS"}"#);
+        question.proposal = None;
+        let said = br#"{"nonce":"n0","answer":"allow","uses_max":5}"#;
+        assert!(matches!(
+            answer(said, "n0", &question),
+            Err(NoAnswer::Unclear(_))
+        ));
+    }
+}

@@ -1,0 +1,171 @@
+//! Who is asked, and what was said yes to beforehand.
+
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use airlock_core::problem::Problem;
+use airlock_core::report::Report;
+use clap::Args;
+
+use super::grants::session_name;
+use super::options::usage;
+use super::screen::Screen;
+use crate::approver::{Command, Never, Terminal, Web};
+use crate::broker::Builder;
+use crate::clock::Clock;
+use crate::config::{Config, grants, words};
+use crate::journal_file::make_private;
+use crate::render;
+
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct ApprovalOptions {
+    /// Who is asked: terminal, web, command:CMD, or never [default: terminal, when there is one]
+    #[arg(long, value_name = "WHO")]
+    approver: Option<String>,
+    /// Nobody is asked, and what no rule allows is denied
+    #[arg(long, conflicts_with = "approver")]
+    no_ask: bool,
+    /// A file of grants that somebody has signed; `--approver never` prints such a file
+    #[arg(long = "grant", value_name = "FILE")]
+    grants: Vec<PathBuf>,
+    /// Runs of one session share its labels, disclosures and grants
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
+}
+
+impl ApprovalOptions {
+    /// Call it inside the runtime.
+    pub(super) fn equip(
+        &self,
+        mut builder: Builder,
+        config: &Config,
+        screen: &Screen,
+    ) -> Result<Builder, Problem> {
+        if let Some(name) = &self.session {
+            builder = builder.session(session_name(name)?);
+        }
+        let now_ms = Clock::start().now_ms();
+        for path in &self.grants {
+            builder = builder.grants(grants::read(path, now_ms)?);
+        }
+        self.approver(builder, config, screen)
+    }
+
+    /// Whether a grant is all that can help.
+    pub(super) fn nobody_answers(&self) -> bool {
+        self.approver.as_deref() == Some("never") || !self.grants.is_empty()
+    }
+
+    fn approver(
+        &self,
+        builder: Builder,
+        config: &Config,
+        screen: &Screen,
+    ) -> Result<Builder, Problem> {
+        let unusable = |why: String, next: &str| usage("--approver cannot be used", why, next);
+        let one_of = "write terminal, web, command:CMD or never";
+        match self.approver.as_deref() {
+            None if self.no_ask => Ok(builder),
+            None => Ok(match Terminal::open() {
+                Ok(terminal) => builder.approver(terminal),
+                // Whoever brings a grant wants to be asked, if only there were somebody.
+                Err(_) if !self.grants.is_empty() => builder.approver(Never),
+                Err(_) => builder,
+            }),
+            Some("terminal") => match Terminal::open() {
+                Ok(terminal) => Ok(builder.approver(terminal)),
+                Err(error) => {
+                    let next = "run it in the foreground of a terminal, or choose another approver";
+                    Err(unusable(
+                        format!("there is no terminal to ask at: {error}"),
+                        next,
+                    ))
+                }
+            },
+            Some("never") => Ok(builder.approver(Never)),
+            Some("web") => web(builder, config, screen),
+            Some(other) => {
+                let Some(line) = other.strip_prefix("command:") else {
+                    let shown: String = other.chars().take(80).collect();
+                    return Err(unusable(format!("`{shown}` is no approver"), one_of));
+                };
+                let words = words::split(line)
+                    .map_err(|bad| unusable(bad.to_string(), "close what is open"))?;
+                let Some((program, args)) = words.split_first() else {
+                    return Err(unusable("the command is empty".into(), one_of));
+                };
+                let env = config.base_env.clone();
+                Ok(builder.approver(Command::new(program.clone(), args.to_vec(), env)))
+            }
+        }
+    }
+}
+
+/// The link lets in whoever has it. What this process prints may be read by a model or kept in
+/// a log, so it goes into a file that only its owner can read, and to their terminal.
+fn web(builder: Builder, config: &Config, screen: &Screen) -> Result<Builder, Problem> {
+    let failed = |what: &str, why: String| {
+        Problem::new("internal", what.to_owned(), why, "choose another approver")
+    };
+    let folder = config.state_dir.join("approvals");
+    let path = folder.join(format!("{}.link", std::process::id()));
+    make_private(&folder)
+        .map_err(|error| failed("there is no place for the page's link", error.to_string()))?;
+    let screen = screen.clone();
+    let file = LinkFile(path);
+    let told = move |link: &str| {
+        if let Err(error) = file.write(link) {
+            screen.warning(&Problem::new(
+                "internal",
+                "the page's link is lost",
+                error.to_string(),
+                "",
+            ));
+        }
+        let shown = crate::render::escape::line(&file.0.to_string_lossy()).into_owned();
+        screen.show(&format!(
+            "somebody is asked: open the link in {shown}, which is good once, within ten minutes\n"
+        ));
+        if let Ok(mut terminal) = std::fs::OpenOptions::new().write(true).open("/dev/tty") {
+            let _ = terminal.write_all(format!("  {link}\n").as_bytes());
+        }
+    };
+    let web = Web::start(Box::new(told))
+        .map_err(|error| failed("the approver's page cannot be served", error.to_string()))?;
+    Ok(builder.approver(web))
+}
+
+/// Gone with the run.
+struct LinkFile(PathBuf);
+
+impl LinkFile {
+    fn write(&self, link: &str) -> std::io::Result<()> {
+        let _ = std::fs::remove_file(&self.0);
+        let mut options = std::fs::OpenOptions::new();
+        let mut file = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&self.0)?;
+        file.write_all(format!("{link}\n").as_bytes())
+    }
+}
+
+impl Drop for LinkFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(Path::new(&self.0));
+    }
+}
+
+/// The grants that would have been enough, as the file that somebody may sign.
+pub(super) fn sufficient(report: &Report) -> String {
+    if report.grants_needed.is_empty() {
+        return String::new();
+    }
+    let file = render::grant_file(&report.grants_needed);
+    format!(
+        "nobody could be asked; this would have been enough, once somebody has checked it, written \
+         their name into it, and given it to --grant FILE:\n\n{file}\n"
+    )
+}

@@ -1,0 +1,194 @@
+//! `airlock grants`: what was said yes to for more than one run, and taking it back.
+
+use airlock_core::id::GrantId;
+use airlock_core::problem::Problem;
+use airlock_core::shared::{Kept, SessionName, Shared};
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::options::{StateOptions, usage};
+use super::{Outcome, exit, print, print_json};
+use crate::clock::Clock;
+use crate::config::Environment;
+use crate::render;
+use crate::shared_file::{SharedError, SharedFile};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum GrantsCommand {
+    /// The grants of all sessions and projects
+    List {
+        /// Of one session only
+        #[arg(long, value_name = "NAME")]
+        session: Option<String>,
+        /// Those that are used up, expired or revoked too
+        #[arg(long)]
+        all: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// What one grant is bound to
+    Show {
+        /// The grant's id, or its beginning
+        grant: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Take a grant back: it allows nothing from now on
+    Revoke {
+        /// The grant's id, or its beginning
+        grant: String,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Common {
+    #[command(flatten)]
+    state: StateOptions,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl GrantsCommand {
+    pub(super) fn is_json(&self) -> bool {
+        let (Self::List { common, .. } | Self::Show { common, .. } | Self::Revoke { common, .. }) =
+            self;
+        common.json
+    }
+}
+
+pub(super) fn run(command: GrantsCommand, environment: &Environment) -> Outcome {
+    let now_ms = Clock::start().now_ms();
+    match command {
+        GrantsCommand::List {
+            session,
+            all,
+            common,
+        } => {
+            let session = session.as_deref().map(session_name).transpose()?;
+            let book = Book::read(common.state, environment)?;
+            let chosen = book.entries().filter(|(file, _, kept)| {
+                let is_of = session.as_ref().is_none_or(|it| file.name() == it.as_str());
+                is_of && (all || kept.over(now_ms).is_none())
+            });
+            let chosen: Vec<_> = chosen.collect();
+            if common.json {
+                let rows = chosen
+                    .iter()
+                    .map(|(_, shared, kept)| told(kept, shared, now_ms));
+                print_json(&json!({ "grants": rows.collect::<Vec<_>>() }))?;
+            } else {
+                let row = |(_, shared, kept): &Entry<'_>| render::grant_line(kept, shared, now_ms);
+                print(&chosen.iter().map(row).collect::<String>())?;
+            }
+            Ok(exit::DONE)
+        }
+        GrantsCommand::Show { grant, common } => {
+            let book = Book::read(common.state, environment)?;
+            let (_, shared, kept) = book.find(&grant)?;
+            if common.json {
+                print_json(&told(kept, shared, now_ms))?;
+            } else {
+                print(&render::grant(kept, shared, now_ms))?;
+            }
+            Ok(exit::DONE)
+        }
+        GrantsCommand::Revoke { grant, common } => {
+            let book = Book::read(common.state, environment)?;
+            let (file, _, kept) = book.find(&grant)?;
+            let id = kept.grant.id.clone();
+            let ended = file
+                .change(|shared| shared.end(&id, "it was revoked", now_ms))
+                .map_err(|error| unreadable(&error))?;
+            let word = if ended { "revoked" } else { "was over already" };
+            if common.json {
+                print_json(&json!({ "grant": id, "revoked": ended }))?;
+            } else {
+                print(&format!("{id} {word}\n"))?;
+            }
+            Ok(exit::DONE)
+        }
+    }
+}
+
+pub(super) fn session_name(text: &str) -> Result<SessionName, Problem> {
+    SessionName::parse(text).map_err(|bad| {
+        let what = "--session cannot be used";
+        usage(
+            what,
+            bad.to_string(),
+            "write a name such as --session review-1",
+        )
+    })
+}
+
+/// What the state of runs cannot be read for; nothing is allowed by it then.
+pub(super) fn unreadable(error: &SharedError) -> Problem {
+    let next = match error {
+        SharedError::Bad { .. } => {
+            "put back a copy of it, or start with another session; what it said is lost"
+        }
+        SharedError::Locked { .. } => "wait for the other run, or end it",
+        SharedError::Io { .. } => "see to its permissions and the disk",
+    };
+    let what = "what runs share cannot be read, so nothing is allowed by it";
+    Problem::new("state-unreadable", what, error.to_string(), next)
+}
+
+type Entry<'a> = (&'a SharedFile, &'a Shared, &'a Kept);
+
+/// All grants of a state directory.
+struct Book(Vec<(SharedFile, Shared)>);
+
+impl Book {
+    /// A file that cannot be read is an error: it may hold grants that nobody sees otherwise.
+    fn read(options: StateOptions, environment: &Environment) -> Result<Self, Problem> {
+        let state_dir = options.load(environment)?.state_dir;
+        let all = SharedFile::all(&state_dir).map_err(|error| unreadable(&error))?;
+        let read: Result<Vec<_>, SharedError> = all
+            .into_iter()
+            .map(|(file, shared)| Ok((file, shared?)))
+            .collect();
+        read.map(Self).map_err(|error| unreadable(&error))
+    }
+
+    fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        self.0
+            .iter()
+            .flat_map(|(file, shared)| shared.grants.iter().map(move |kept| (file, shared, kept)))
+    }
+
+    fn find(&self, id: &str) -> Result<Entry<'_>, Problem> {
+        let next = "`airlock grants list --all` lists them";
+        let matching: Vec<_> = self
+            .entries()
+            .filter(|(_, _, kept)| kept.grant.id.0.starts_with(id))
+            .collect();
+        let is_it = |entry: &&Entry<'_>| entry.2.grant.id == GrantId(id.into());
+        match matching.as_slice() {
+            [one] => Ok(*one),
+            [] => Err(usage(
+                "there is no such grant",
+                format!("none begins with `{id}`"),
+                next,
+            )),
+            [first, ..] => matching.iter().find(is_it).copied().ok_or_else(|| {
+                let count = matching.len();
+                let example = &first.2.grant.id;
+                let why = format!("{count} of them begin with `{id}`, such as {example}");
+                usage("it is not clear which grant is meant", why, next)
+            }),
+        }
+    }
+}
+
+fn told(kept: &Kept, shared: &Shared, now_ms: u64) -> Value {
+    json!({
+        "of": shared.name,
+        "state": if kept.over(now_ms).is_some() { "over" } else { "open" },
+        "why": kept.over(now_ms),
+        "grant": kept.grant,
+    })
+}

@@ -1,0 +1,264 @@
+//! Files of grants: what somebody has said yes to beforehand. Every one names
+//! who approved it and is bound by digests; unknown keys are errors.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
+use std::path::Path;
+
+use airlock_core::flow::{Label, Labels};
+use airlock_core::grant::{Condition, Grant, Same, Scope};
+use airlock_core::id::{Digest, GrantId, ToolId};
+use airlock_core::problem::Problem;
+use codegen::canonical;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toml::Spanned;
+
+use super::file::line_of;
+use super::{invalid, read_text, shown};
+use crate::clock::parse_utc;
+
+/// Of the digest of what a grant says: enough that no two are called alike.
+const ID_CHARS: usize = 16;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    #[serde(default)]
+    grant: Vec<Spanned<Entry>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    tool: String,
+    uses_max: u32,
+    scope: Scope,
+    expires: toml::value::Datetime,
+    approved_by: String,
+    description: String,
+    script: String,
+    policy: String,
+    labels: Vec<String>,
+    #[serde(default)]
+    free: BTreeSet<String>,
+    #[serde(default)]
+    same: BTreeMap<String, toml::Value>,
+}
+
+/// All grants of one file.
+pub fn read(path: &Path, now_ms: u64) -> Result<Vec<Grant>, Problem> {
+    parse(&shown(path), &read_text(path)?, now_ms)
+}
+
+fn parse(name: &str, text: &str, now_ms: u64) -> Result<Vec<Grant>, Problem> {
+    let next = "`airlock run --approver never` prints grants as they have to be";
+    let document: Document = toml::from_str(text).map_err(|error| {
+        let line = error
+            .span()
+            .map(|span| format!(", line {}", line_of(text, span.start)))
+            .unwrap_or_default();
+        let what = format!("{name}{line} cannot be read");
+        invalid(what, error.message().to_owned(), next)
+    })?;
+    if document.grant.is_empty() {
+        let what = format!("{name} holds no grant");
+        return Err(invalid(what, "it has no [[grant]]", next));
+    }
+    document
+        .grant
+        .into_iter()
+        .map(|entry| {
+            let line = line_of(text, entry.span().start);
+            entry.into_inner().grant(now_ms).map_err(|why| {
+                invalid(
+                    format!("the grant in {name}, line {line}, cannot be used"),
+                    why,
+                    next,
+                )
+            })
+        })
+        .collect()
+}
+
+impl Entry {
+    fn grant(self, now_ms: u64) -> Result<Grant, String> {
+        if self.approved_by.trim().is_empty() {
+            return Err("`approved_by` is empty: write who approves it".into());
+        }
+        let same: Result<BTreeMap<String, Same>, String> = self
+            .same
+            .into_iter()
+            .map(|(field, value)| Ok((field, fixed(value)?)))
+            .collect();
+        let condition = Condition::new(same?, self.free).map_err(|bad| bad.to_string())?;
+        let labels: Result<Labels, String> = self
+            .labels
+            .iter()
+            .map(|word| Label::parse(word).map_err(|bad| bad.to_string()))
+            .collect();
+        let expires = self.expires.to_string();
+        let expires_at_ms = parse_utc(&expires).ok_or_else(|| {
+            format!("`expires` is {expires}: write it in UTC, such as 2026-12-31T00:00:00Z")
+        })?;
+        let digest = |name: &str, text: &str| {
+            Digest::parse(text)
+                .ok_or_else(|| format!("`{name}` is no digest: sha256: and 64 digits"))
+        };
+        let script = match self.script.as_str() {
+            "any" => None,
+            text => Some(digest("script", text)?),
+        };
+        let mut grant = Grant {
+            id: GrantId("".into()),
+            scope: self.scope,
+            tool: ToolId::parse(&self.tool).map_err(|bad| bad.to_string())?,
+            description: digest("description", &self.description)?,
+            script,
+            policy: digest("policy", &self.policy)?,
+            condition,
+            uses_max: NonZeroU32::new(self.uses_max).ok_or("`uses_max` is 0")?,
+            uses: 0,
+            given_at_ms: 0,
+            expires_at_ms,
+            labels: labels?,
+            shown: Digest::of(b""),
+            by: format!("{} (in a file)", self.approved_by.trim()),
+        };
+        // Whatever it says is part of its name, so a changed one is another one.
+        let text = serde_json::to_value(&grant).map_err(|error| error.to_string())?;
+        grant.shown = canonical::digest(&text);
+        let hex = grant.shown.to_string();
+        let hex: String = hex.chars().skip("sha256:".len()).take(ID_CHARS).collect();
+        grant.id = GrantId(format!("file-{hex}").into());
+        grant.given_at_ms = now_ms;
+        Ok(grant)
+    }
+}
+
+/// A text, a whole number, true or false; `{ json = "…" }` for the rest; `{ digest = "…" }` for
+/// what is too long to stand there.
+fn fixed(value: toml::Value) -> Result<Same, String> {
+    let other = "it is a text, a whole number, true, false, { json = \"…\" } or { digest = \"…\" }";
+    match value {
+        toml::Value::String(text) => Ok(Same::of(&Value::String(text))),
+        toml::Value::Integer(number) => Ok(Same::of(&json!(number))),
+        toml::Value::Boolean(is) => Ok(Same::of(&json!(is))),
+        toml::Value::Table(table) => match (table.len(), table.get("json"), table.get("digest")) {
+            (1, Some(toml::Value::String(text)), None) => read_json(text),
+            (1, None, Some(toml::Value::String(text))) => Digest::parse(text)
+                .map(Same::Digest)
+                .ok_or_else(|| "a `digest` in `same` is none".into()),
+            _ => Err(format!("a value in `same` cannot be used: {other}")),
+        },
+        _ => Err(format!("a value in `same` cannot be used: {other}")),
+    }
+}
+
+fn read_json(text: &str) -> Result<Same, String> {
+    let bounds = airlock_core::json::Bounds {
+        bytes_max: 1024 * 1024,
+        depth_max: 64,
+        nodes_max: 100_000,
+    };
+    airlock_core::json::parse_strict(text.as_bytes(), bounds)
+        .map(|value| Same::of(&value))
+        .map_err(|bad| format!("a `json` in `same` is {bad}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render;
+
+    fn digest(text: &str) -> Digest {
+        Digest::of(text.as_bytes())
+    }
+
+    fn needed() -> Grant {
+        let args = json!({
+            "project": "OPS \"x\"\n", "n": 3, "on": true, "list": [1, "a"], "none": null,
+            "x": 1.5, "long": "y".repeat(5_000), "title": "free", "a b": {"c": 1}
+        });
+        let mut condition = Condition::exactly(&args).unwrap();
+        condition.keep(|field, _| field != "/title");
+        Grant {
+            id: GrantId("".into()),
+            scope: Scope::Run,
+            tool: ToolId::parse("tickets.create").unwrap(),
+            description: digest("d"),
+            script: Some(digest("s")),
+            policy: digest("p"),
+            condition,
+            uses_max: NonZeroU32::new(20).unwrap(),
+            uses: 0,
+            given_at_ms: 0,
+            expires_at_ms: 1_800_000_000_000,
+            labels: Labels::worst(),
+            shown: digest(""),
+            by: String::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_printed_as_needed_is_read_once_somebody_has_signed_it() {
+        let text = render::grant_file(&[needed()]);
+        let problem = parse("g.toml", &text, 7).unwrap_err();
+        assert!(problem.why.contains("approved_by"), "{problem}");
+        let signed = text.replace("approved_by = \"\"", "approved_by = \"Ada\"");
+        let [grant] = &parse("g.toml", &signed, 7).unwrap()[..] else {
+            panic!("{signed}")
+        };
+        let expected = Grant {
+            id: grant.id.clone(),
+            shown: grant.shown,
+            given_at_ms: 7,
+            by: "Ada (in a file)".into(),
+            ..needed()
+        };
+        assert_eq!(*grant, expected, "{signed}");
+        assert!(grant.id.0.starts_with("file-"));
+        let wider = signed.replace("uses_max = 20", "uses_max = 21");
+        assert_ne!(parse("g.toml", &wider, 7).unwrap()[0].id, grant.id);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        let text =
+            render::grant_file(&[needed()]).replace("approved_by = \"\"", "approved_by = \"A\"");
+        for (from, to, why) in [
+            ("uses_max = 20", "uses_max = 0", "`uses_max` is 0"),
+            (
+                "uses_max = 20",
+                "uses_maxx = 20",
+                "unknown field `uses_maxx`",
+            ),
+            (
+                "scope = \"run\"",
+                "scope = \"ever\"",
+                "unknown variant `ever`",
+            ),
+            ("tool = \"tickets", "tool = \"", ""),
+            (
+                "description = \"sha256:",
+                "description = \"",
+                "`description` is no digest",
+            ),
+            ("script = \"sha256:", "script = \"", "`script` is no digest"),
+            ("\"untrusted\"", "\"untrustd\"", "is no label"),
+            ("free = [\"/title\"]", "free = [\"title\"]", "is no field"),
+            (
+                "expires = 2027",
+                "expires = 2027-01-01T00:00:00+01:00 # 2027",
+                "UTC",
+            ),
+        ] {
+            let changed = text.replacen(from, to, 1);
+            assert_ne!(changed, text, "{from}");
+            let problem = parse("g.toml", &changed, 7).unwrap_err();
+            assert!(problem.why.contains(why), "{problem}");
+            assert!(problem.what.contains("line"), "{problem}");
+        }
+        assert!(parse("g.toml", "", 7).is_err());
+    }
+}

@@ -1,0 +1,328 @@
+//! What runs share, on disk: one file per session and per project in the state
+//! directory, changed under a lock by one process at a time and replaced whole.
+//! What stands in it is the core's; that a use is on disk before the call
+//! leaves is ours.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use airlock_core::grant::Scope;
+use airlock_core::id::Digest;
+use airlock_core::shared::{BYTES_MAX, BadShared, SessionName, Shared};
+use rustix::fs::{FlockOperation, OFlags, flock};
+
+use crate::journal_file::make_private;
+
+/// Whoever holds the lock writes one small file.
+const LOCK_WALL: Duration = Duration::from_secs(10);
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+const SUFFIX: &str = ".state";
+
+#[derive(Debug, thiserror::Error)]
+pub enum SharedError {
+    #[error("{path} cannot be {verb}: {cause}")]
+    Io {
+        path: String,
+        verb: &'static str,
+        cause: io::Error,
+    },
+    #[error("{path} is not to be trusted: {cause}")]
+    Bad { path: String, cause: BadShared },
+    #[error("{path} stays locked by another process")]
+    Locked { path: String },
+}
+
+/// A file, and what was in it.
+pub type Found = (SharedFile, Result<Shared, SharedError>);
+
+/// The state of one session or project. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct SharedFile {
+    scope: Scope,
+    name: String,
+    path: PathBuf,
+}
+
+impl SharedFile {
+    #[must_use]
+    pub fn session(state_dir: &Path, name: &SessionName) -> Self {
+        let path = state_dir.join("sessions").join(format!("{name}{SUFFIX}"));
+        Self {
+            scope: Scope::Session,
+            name: name.to_string(),
+            path,
+        }
+    }
+
+    /// `folder` is what the project is told from others by; it need not be there.
+    #[must_use]
+    pub fn project(state_dir: &Path, folder: &Path) -> Self {
+        let name = folder.to_string_lossy().into_owned();
+        let digest = Digest::of(name.as_bytes()).to_string();
+        let short: String = digest.chars().skip("sha256:".len()).take(32).collect();
+        Self {
+            scope: Scope::Project,
+            name,
+            path: state_dir.join("projects").join(format!("{short}{SUFFIX}")),
+        }
+    }
+
+    /// All that there are in this state directory, those that cannot be read among them.
+    pub fn all(state_dir: &Path) -> Result<Vec<Found>, SharedError> {
+        let mut found = Vec::new();
+        for (folder, scope) in [("sessions", Scope::Session), ("projects", Scope::Project)] {
+            let folder = state_dir.join(folder);
+            let entries = match std::fs::read_dir(&folder) {
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                other => other.map_err(failed(&folder, "read"))?,
+            };
+            let mut paths: Vec<PathBuf> = entries
+                .filter_map(|entry| Some(entry.ok()?.path()))
+                .filter(|path| path.to_string_lossy().ends_with(SUFFIX))
+                .collect();
+            paths.sort();
+            for path in paths {
+                let read = read(&path).and_then(|shared| {
+                    shared.ok_or_else(|| failed(&path, "read")(ErrorKind::NotFound.into()))
+                });
+                let name = read.as_ref().map_or_else(
+                    |_| path.to_string_lossy().into_owned(),
+                    |shared| shared.name.clone(),
+                );
+                found.push((Self { scope, name, path }, read));
+            }
+        }
+        Ok(found)
+    }
+
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// As it is on disk now; a new one when there is none. Files are replaced whole, so no lock
+    /// is needed to read one.
+    pub fn load(&self) -> Result<Shared, SharedError> {
+        let shared = match read(&self.path)? {
+            Some(shared) => shared,
+            None => return Ok(Shared::new(self.scope, self.name.clone())),
+        };
+        shared
+            .is_of(self.scope, &self.name)
+            .map_err(|cause| bad(&self.path, cause))?;
+        Ok(shared)
+    }
+
+    /// Changes it, alone, and is done when the change would survive the machine's death. What
+    /// cannot be read is not changed.
+    pub fn change<T>(&self, change: impl FnOnce(&mut Shared) -> T) -> Result<T, SharedError> {
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        make_private(folder).map_err(failed(folder, "created"))?;
+        let _lock = self.lock()?;
+        let before = self.load()?;
+        let mut shared = before.clone();
+        let result = change(&mut shared);
+        if shared != before {
+            self.replace(&shared, folder)?;
+        }
+        Ok(result)
+    }
+
+    /// Held until it is dropped, or this process is gone.
+    fn lock(&self) -> Result<File, SharedError> {
+        let path = self.path.with_extension("lock");
+        let file = open(&path, OpenOptions::new().write(true).create(true))
+            .map_err(failed(&path, "opened"))?;
+        let since = Instant::now();
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(file),
+                Err(errno) if errno != rustix::io::Errno::WOULDBLOCK => {
+                    return Err(failed(&path, "locked")(errno.into()));
+                }
+                Err(_) if since.elapsed() > LOCK_WALL => {
+                    let path = path.display().to_string();
+                    return Err(SharedError::Locked { path });
+                }
+                Err(_) => std::thread::sleep(LOOK_AGAIN),
+            }
+        }
+    }
+
+    fn replace(&self, shared: &Shared, folder: &Path) -> Result<(), SharedError> {
+        let text = shared.to_text().map_err(|cause| bad(&self.path, cause))?;
+        let unfinished = self.path.with_extension("unfinished");
+        let write = || -> io::Result<()> {
+            let mut options = OpenOptions::new();
+            let mut file = open(&unfinished, options.write(true).create(true).truncate(true))?;
+            file.write_all(text.as_bytes())?;
+            file.sync_data()?;
+            std::fs::rename(&unfinished, &self.path)?;
+            File::open(folder)?.sync_all()
+        };
+        write().map_err(failed(&self.path, "written"))
+    }
+}
+
+/// None when there is none.
+fn read(path: &Path) -> Result<Option<Shared>, SharedError> {
+    let file = match open(path, OpenOptions::new().read(true)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        other => other.map_err(failed(path, "read"))?,
+    };
+    let mut text = Vec::new();
+    file.take(u64::from(BYTES_MAX) + 1)
+        .read_to_end(&mut text)
+        .map_err(failed(path, "read"))?;
+    Shared::parse(&text)
+        .map(Some)
+        .map_err(|cause| bad(path, cause))
+}
+
+fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    options.mode(0o600);
+    options.custom_flags((OFlags::NOFOLLOW | OFlags::CLOEXEC).bits().cast_signed());
+    options.open(path)
+}
+
+fn bad(path: &Path, cause: BadShared) -> SharedError {
+    SharedError::Bad {
+        path: path.display().to_string(),
+        cause,
+    }
+}
+
+fn failed(path: &Path, verb: &'static str) -> impl FnOnce(io::Error) -> SharedError {
+    let path = path.display().to_string();
+    move |cause| SharedError::Io { path, verb, cause }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use airlock_core::flow::Labels;
+    use airlock_core::grant::{Condition, Grant};
+    use airlock_core::id::{GrantId, ToolId};
+    use airlock_core::shared::NoUse;
+
+    use super::*;
+    use crate::scratch::Scratch;
+
+    fn grant(uses_max: u32) -> Grant {
+        Grant {
+            id: GrantId("r.1".into()),
+            scope: Scope::Session,
+            tool: ToolId::parse("fs.write").unwrap(),
+            description: Digest::of(b"d"),
+            script: None,
+            policy: Digest::of(b"p"),
+            condition: Condition::anything(),
+            uses_max: NonZeroU32::new(uses_max).unwrap(),
+            uses: 0,
+            given_at_ms: 1,
+            expires_at_ms: 100,
+            labels: Labels::worst(),
+            shown: Digest::of(b"shown"),
+            by: "test".into(),
+        }
+    }
+
+    fn session(scratch: &Scratch) -> SharedFile {
+        SharedFile::session(scratch.path(), &SessionName::parse("work").unwrap())
+    }
+
+    #[test]
+    fn of_fifty_claims_at_once_a_grant_for_twenty_gives_exactly_twenty() {
+        let scratch = Scratch::new();
+        let file = session(&scratch);
+        file.change(|shared| shared.keep(grant(20)))
+            .unwrap()
+            .unwrap();
+        let claim = || {
+            // Each as a process of its own would: nothing but the file is common.
+            let file = session(&scratch);
+            let id = GrantId("r.1".into());
+            file.change(|shared| shared.claim(&id, 1)).unwrap()
+        };
+        let claimed: Vec<Result<_, NoUse>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..50).map(|_| scope.spawn(claim)).collect();
+            let joined = threads.into_iter().map(|thread| thread.join().unwrap());
+            joined.collect()
+        });
+        let mut numbers: Vec<u32> = claimed.iter().flatten().map(|used| used.number).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (1..=20).collect::<Vec<_>>());
+        assert_eq!(file.load().unwrap().grants[0].grant.uses, 20);
+    }
+
+    #[test]
+    fn a_state_that_was_tampered_with_or_torn_is_named_and_not_changed() {
+        let scratch = Scratch::new();
+        let file = session(&scratch);
+        file.change(|shared| shared.keep(grant(2)))
+            .unwrap()
+            .unwrap();
+        let whole = std::fs::read_to_string(&file.path).unwrap();
+        let more = whole.replace("\"uses_max\":2", "\"uses_max\":9");
+        for text in [&*more, &whole[..whole.len() / 2], "", "{}\n", "\0"] {
+            std::fs::write(&file.path, text).unwrap();
+            assert!(
+                matches!(file.load(), Err(SharedError::Bad { .. })),
+                "{text}"
+            );
+            let claim = file.change(|shared| shared.claim(&GrantId("r.1".into()), 1).is_ok());
+            assert!(matches!(claim, Err(SharedError::Bad { .. })), "{text}");
+            assert_eq!(std::fs::read_to_string(&file.path).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn the_state_of_another_session_is_not_this_one_and_a_link_is_not_followed() {
+        let scratch = Scratch::new();
+        let file = session(&scratch);
+        file.change(|shared| shared.keep(grant(2)))
+            .unwrap()
+            .unwrap();
+        let other = SharedFile::session(scratch.path(), &SessionName::parse("other").unwrap());
+        std::fs::copy(&file.path, &other.path).unwrap();
+        assert!(matches!(other.load(), Err(SharedError::Bad { .. })));
+        std::fs::remove_file(&other.path).unwrap();
+        std::os::unix::fs::symlink(&file.path, &other.path).unwrap();
+        assert!(matches!(other.load(), Err(SharedError::Io { .. })));
+    }
+
+    #[test]
+    fn only_its_owner_can_read_it_and_all_of_them_are_found() {
+        let scratch = Scratch::new();
+        let file = session(&scratch);
+        file.change(|shared| shared.keep(grant(2)))
+            .unwrap()
+            .unwrap();
+        let mode = std::fs::metadata(&file.path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let project = SharedFile::project(scratch.path(), Path::new("/src/a"));
+        project.change(|shared| shared.carried.bytes = 7).unwrap();
+        std::fs::write(scratch.path().join("sessions/bad.state"), "x").unwrap();
+        let all = SharedFile::all(scratch.path()).unwrap();
+        let names: Vec<_> = all
+            .iter()
+            .map(|(file, read)| (file.scope(), file.name().ends_with("a"), read.is_ok()))
+            .collect();
+        let expected = [
+            (Scope::Session, false, false),
+            (Scope::Session, false, true),
+            (Scope::Project, true, true),
+        ];
+        assert_eq!(names, expected);
+    }
+}
