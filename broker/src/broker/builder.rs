@@ -9,6 +9,7 @@ use airlock_core::flow::{FlowSpec, Unfitting};
 use airlock_core::grant::{Grant, Scope};
 use airlock_core::id::{BadName, GrantId, ServerName, ToolId};
 use airlock_core::limits::Limits;
+use airlock_core::policy::Finding;
 use airlock_core::problem::Problem;
 use airlock_core::rules::{BadPattern, Level, Pattern, Rule, Rules};
 use airlock_core::run::{Fsync, GuestIdentity};
@@ -19,10 +20,10 @@ use serde_json::Value;
 use super::shares::Shares;
 use super::shelf::{Opened, Shelf, Sources};
 use super::tools::{Offered, Tools, tool_left_out};
-use super::{Broker, InProcessTool, Inner};
+use super::{Broker, InProcessTool, Inner, policies};
 use crate::approver::Approver;
 use crate::clock::Clock;
-use crate::config::{Config, FlowConfig, Secrets, Server, Trust};
+use crate::config::{Config, FlowConfig, PolicyConfig, Secrets, Server, Trust};
 use crate::era_file;
 use crate::journal_file::StateDir;
 use crate::resolve::Resolver;
@@ -38,6 +39,7 @@ pub struct Builder {
     servers: Vec<Server>,
     in_process: Vec<InProcessTool>,
     rules: Vec<Rule>,
+    policies: PolicyConfig,
     flow: FlowConfig,
     approver: Option<Arc<dyn Approver>>,
     limits: Limits,
@@ -78,6 +80,8 @@ pub enum BuildError {
     NoRuntime,
     #[error("building was interrupted")]
     Interrupted,
+    #[error("{}", policies::summary(.0))]
+    Policies(Vec<Finding>),
 }
 
 impl std::fmt::Debug for Builder {
@@ -97,6 +101,7 @@ impl Builder {
     pub fn config(mut self, config: Config) -> Self {
         self.servers.extend(config.servers);
         self.rules.extend(config.rules);
+        self.policies = config.policies;
         self.flow = config.flow;
         self.limits = config.limits;
         self.state_dir = Some(config.state_dir);
@@ -218,6 +223,13 @@ impl Builder {
         self
     }
 
+    /// Rules in Cedar, and the groups that they may name.
+    #[must_use]
+    pub fn policies(mut self, policies: PolicyConfig) -> Self {
+        self.policies = policies;
+        self
+    }
+
     /// A server that cannot be reached is then an error and not a problem among others.
     #[must_use]
     pub fn servers_required(mut self, required: bool) -> Self {
@@ -254,7 +266,14 @@ impl Builder {
         let tools = Tools::of(&offered, &opened.loaded, &sayings);
         problems.extend(labels_unfitting(&self.flow, &tools)?);
         let resolver = Resolver::new(&self.flow.roots, &self.servers);
-        let rules = Rules::new(self.rules, self.approver.is_some());
+        let policies = policies::load(&self.policies, &tools)?.map(Arc::new);
+        problems.extend(policies.iter().flat_map(|it| policies::problems(it)));
+        let has_policies = policies.is_some();
+        problems.extend(tools.problems);
+        let mut rules = Rules::new(self.rules, self.approver.is_some());
+        if let Some(policies) = policies {
+            rules = rules.with_policies(policies);
+        }
         problems.extend(
             rules
                 .unmatched(&tools.catalog)
@@ -279,7 +298,7 @@ impl Builder {
             in_process: index(self.in_process),
             approver: self.approver,
             resolver,
-            flow: (!self.flow.is_empty()).then(|| FlowSpec {
+            flow: (has_policies || !self.flow.is_empty()).then(|| FlowSpec {
                 input_labels: self.flow.input_labels,
                 known: Arc::new(self.flow.known),
                 ..FlowSpec::default()

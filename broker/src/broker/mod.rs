@@ -5,6 +5,7 @@ mod builder;
 mod cancel;
 mod chance;
 mod event;
+mod policies;
 mod running;
 mod script;
 mod seat;
@@ -27,7 +28,7 @@ use airlock_core::limits::Limits;
 use airlock_core::outcome::Reply;
 use airlock_core::problem::Problem;
 use airlock_core::report::{Report, ReportedError, Status, Usage};
-use airlock_core::rules::Pattern;
+use airlock_core::rules::{Pattern, Rules};
 use airlock_core::run::{Fsync, GuestIdentity, RunSpec};
 use codegen::declare::{self, Declarations, Level};
 use codegen::description::Description;
@@ -249,6 +250,12 @@ impl Broker {
         };
         let only = |server: &ServerStubs, tool: &ToolStub| chosen(&server.server, &tool.wire_name);
         declare::declare(&known.stubs, &known.descriptions, level, &only)
+    }
+
+    /// The rules that decide, besides what a human says.
+    #[must_use]
+    pub fn rules(&self) -> &Rules {
+        &self.0.standing.rules
     }
 
     /// What went wrong without stopping the others: a server that cannot be reached,

@@ -19,6 +19,8 @@ pub const DENIED: u8 = 22;
 pub const CONFIGURATION: u8 = 30;
 /// The journal cannot be written, or it does not verify; or what runs share cannot be read.
 pub const JOURNAL: u8 = 31;
+/// Something is wrong with a policy, or a case of it comes out otherwise.
+pub const POLICY: u8 = 32;
 /// Cancelled, by Ctrl-C or a signal.
 pub const CANCELLED: u8 = 130;
 
@@ -48,6 +50,7 @@ pub fn of_report(report: &Report) -> u8 {
 pub fn of_problem(problem: &Problem) -> u8 {
     match &*problem.code {
         "usage" => USAGE,
+        "policy-invalid" => POLICY,
         "config-invalid" | "server-unavailable" | "sandbox-unavailable" => CONFIGURATION,
         "journal-unwritable" | "journal-unreadable" | "journal-broken" | "state-unreadable" => {
             JOURNAL

@@ -8,6 +8,7 @@ pub mod exit;
 mod grants;
 mod input;
 mod options;
+mod policy;
 mod progress;
 mod run;
 mod runs;
@@ -47,6 +48,9 @@ enum Command {
     /// Keep the folder of tool files, which add to what servers say of their tools
     #[command(subcommand)]
     Descriptions(descriptions::DescriptionsCommand),
+    /// Check policies, and hold them against their cases
+    #[command(subcommand)]
+    Policy(policy::PolicyCommand),
     /// Look at the journals of runs
     #[command(subcommand)]
     Runs(runs::RunsCommand),
@@ -73,6 +77,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, environment: Environm
         Command::Serve(options) => serve::run(*options, &environment),
         Command::Types(options) => types::run(*options, &environment),
         Command::Descriptions(command) => descriptions::run(command, &environment),
+        Command::Policy(command) => policy::run(command, &environment),
         Command::Runs(command) => runs::run(command, &environment),
         Command::Grants(command) => grants::run(command, &environment),
         Command::DemoServer => demo_server::run(),
@@ -93,6 +98,7 @@ impl Command {
             Self::Run(options) => options.json,
             Self::Types(options) => options.json,
             Self::Descriptions(command) => command.is_json(),
+            Self::Policy(command) => command.is_json(),
             Self::Runs(command) => command.is_json(),
             Self::Grants(command) => command.is_json(),
             Self::Engines(options) => options.json,

@@ -45,6 +45,12 @@ pub(super) struct RuleOptions {
     /// Calls that are not made
     #[arg(long, value_name = "PATTERN")]
     deny: Vec<String>,
+    /// A folder of rules in Cedar: what they do not permit is denied, and patterns only tighten
+    #[arg(long = "policy", value_name = "FOLDER")]
+    policies: Vec<PathBuf>,
+    /// A folder of rules that may forbid and never permit, such as one found in a project
+    #[arg(long, value_name = "FOLDER")]
+    tighten: Vec<PathBuf>,
 }
 
 /// None is unlimited.
@@ -135,6 +141,7 @@ impl ServerOptions {
 impl RuleOptions {
     pub(super) fn add_to(self, flags: &mut Flags) {
         (flags.allow, flags.ask, flags.deny) = (self.allow, self.ask, self.deny);
+        (flags.policies, flags.tighten) = (self.policies, self.tighten);
     }
 }
 

@@ -241,6 +241,12 @@ pub(super) fn build_problem(error: BuildError) -> Problem {
             error.to_string(),
             "build airlock again",
         ),
+        BuildError::Policies(_) => Problem::new(
+            "policy-invalid",
+            "the policies cannot be used",
+            error.to_string(),
+            "`airlock policy check` lists everything that is wrong with them",
+        ),
         other => crate::config::invalid(
             "the broker cannot be set up",
             other.to_string(),

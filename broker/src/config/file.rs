@@ -11,6 +11,7 @@ use toml::Spanned;
 
 use super::invalid;
 use super::labels::{self, FileFlow, Tables};
+use super::policies::PolicyPath;
 use super::server::{Declared, Target, Trust, Tuning};
 use super::{units, words};
 use crate::upstream::{Era, EraChoice};
@@ -25,6 +26,8 @@ pub(crate) struct FileConfig {
     pub(crate) servers: Vec<Declared>,
     pub(crate) rules: Vec<(Level, Located)>,
     pub(crate) flow: FileFlow,
+    pub(crate) policies: Vec<PolicyPath>,
+    pub(crate) groups: Vec<(String, Vec<Located>)>,
 }
 
 /// A text and where it stands, such as `airlock.toml:12`.
@@ -46,6 +49,13 @@ struct Document {
     servers: BTreeMap<String, Spanned<ServerTable>>,
     #[serde(default)]
     rules: RuleTable,
+    /// Folders of rules, beside this file.
+    #[serde(default)]
+    policies: Vec<PathBuf>,
+    #[serde(default)]
+    tighten: Vec<PathBuf>,
+    #[serde(default)]
+    groups: BTreeMap<String, Vec<Spanned<String>>>,
     #[serde(default)]
     labels: BTreeMap<String, Spanned<labels::ServerTable>>,
     #[serde(default)]
@@ -116,6 +126,17 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
             origin,
         }
     };
+    let policy = |path, tightens| PolicyPath { path, tightens };
+    let permitting = document.policies.into_iter().map(|it| policy(it, false));
+    let tightening = document.tighten.into_iter().map(|it| policy(it, true));
+    let groups = document.groups.into_iter();
+    let groups = groups.map(|(group, all)| (group, all.into_iter().map(located).collect()));
+    let groups: Vec<(String, Vec<Located>)> = groups.collect();
+    if let Some((group, _)) = groups.iter().find(|(group, _)| !is_group_name(group)) {
+        let what = format!("the group `{group}` ({name}) cannot be used");
+        let why = "a group's name is a letter, then letters, digits, `_` and `-`";
+        return Err(invalid(what, why, "give it another name"));
+    }
     let levels = [
         (Level::Allow, document.rules.allow),
         (Level::AskRun, document.rules.ask),
@@ -145,7 +166,13 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
             .map(|(level, pattern)| (level, located(pattern)))
             .collect(),
         flow,
+        policies: permitting.chain(tightening).collect(),
+        groups,
     })
+}
+
+fn is_group_name(name: &str) -> bool {
+    airlock_core::id::ServerName::parse(name).is_ok()
 }
 
 impl ServerTable {

@@ -8,6 +8,7 @@ pub(crate) mod labels;
 mod limits;
 mod mcp_json;
 mod placeholder;
+pub(crate) mod policies;
 mod secrets;
 mod server;
 pub(crate) mod units;
@@ -24,11 +25,13 @@ use airlock_core::run::Fsync;
 pub use environment::Environment;
 pub use labels::FlowConfig;
 pub use limits::{BadLimit, SETTINGS, Setting};
+pub use policies::PolicyConfig;
 pub use secrets::Secrets;
 pub use server::{Server, Trust};
 
 use file::{FileConfig, Located};
 use labels::FileFlow;
+use policies::{Groups, PolicyPath};
 use server::Declared;
 
 /// More than any configuration that somebody wrote.
@@ -46,6 +49,10 @@ pub struct Flags {
     pub config: Option<PathBuf>,
     /// What servers and tools read and write.
     pub labels: Vec<PathBuf>,
+    /// Folders of rules.
+    pub policies: Vec<PathBuf>,
+    /// Folders of rules that may only forbid.
+    pub tighten: Vec<PathBuf>,
     pub allow: Vec<String>,
     pub ask: Vec<String>,
     pub deny: Vec<String>,
@@ -64,6 +71,7 @@ pub struct Flags {
 pub struct Config {
     pub servers: Vec<Server>,
     pub rules: Vec<Rule>,
+    pub policies: PolicyConfig,
     pub flow: FlowConfig,
     pub limits: Limits,
     pub state_dir: PathBuf,
@@ -80,10 +88,10 @@ impl Config {
     pub fn load(flags: Flags, environment: &Environment) -> Result<Self, Problem> {
         let mut gathered = Gathered::default();
         if let Some(path) = environment.config_file().filter(|path| is_there(path)) {
-            gathered.take_file(read_file(&path)?);
+            gathered.take_file(read_file(&path)?, &path);
         }
         if let Some(path) = &flags.config {
-            gathered.take_file(read_file(path)?);
+            gathered.take_file(read_file(path)?, path);
         }
         for path in &flags.mcp_configs {
             let config = mcp_json::parse(&shown(path), &read_text(path)?)?;
@@ -106,6 +114,8 @@ struct Gathered {
     servers: Vec<Declared>,
     rules: Vec<(Level, Located)>,
     flows: Vec<FileFlow>,
+    policies: Vec<PolicyPath>,
+    groups: Groups,
     limits: Vec<(String, Located)>,
     state_dir: Option<PathBuf>,
     descriptions: Option<PathBuf>,
@@ -114,7 +124,15 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn take_file(&mut self, file: FileConfig) {
+    /// Folders that a file names lie beside it.
+    fn take_file(&mut self, file: FileConfig, at: &Path) {
+        let folder = at.parent().unwrap_or(Path::new(""));
+        let beside = |policy: PolicyPath| PolicyPath {
+            path: folder.join(policy.path),
+            ..policy
+        };
+        self.policies.extend(file.policies.into_iter().map(beside));
+        self.groups.extend(file.groups);
         self.servers.extend(file.servers);
         self.rules.extend(file.rules);
         self.flows.push(file.flow);
@@ -129,6 +147,11 @@ impl Gathered {
             self.servers.push(server::from_flag(flag)?);
         }
         self.servers.extend(flags.demo.map(Declared::demo));
+        let policy = |path, tightens| PolicyPath { path, tightens };
+        let permitting = flags.policies.into_iter().map(|path| policy(path, false));
+        self.policies.extend(permitting);
+        let tightening = flags.tighten.into_iter().map(|path| policy(path, true));
+        self.policies.extend(tightening);
         let levels = [
             (Level::Allow, flags.allow),
             (Level::AskRun, flags.ask),
@@ -210,6 +233,7 @@ impl Gathered {
         Ok(Config {
             servers,
             rules,
+            policies: PolicyConfig::gather(&self.policies, self.groups)?,
             flow: labels::gather(self.flows)?,
             limits,
             state_dir,

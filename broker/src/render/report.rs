@@ -184,7 +184,7 @@ fn advice(code: Code, report: &Report) -> String {
     let by_a_rule = |call: &ReportedCall| {
         call.reasons
             .iter()
-            .any(|it| it.starts_with("rule") && it.contains("deny"))
+            .any(|it| it.starts_with("rule") && it.contains("deny") || is_of_a_policy(it))
     };
     let call = report.calls.iter().rev().find(unspoken);
     match (code, call) {
@@ -198,13 +198,18 @@ fn advice(code: Code, report: &Report) -> String {
     }
 }
 
+/// An `--allow` would not change what a policy says.
+fn is_of_a_policy(reason: &str) -> bool {
+    reason.starts_with("rule `") || reason.contains(" of the policies ")
+}
+
 fn next(code: Code) -> &'static str {
     match code {
         Code::ToolFailed | Code::ResultInvalid => {
             "catch the ToolError in the script, or call the tool otherwise"
         }
         Code::InvalidArguments => "`airlock types` prints what the tool takes",
-        Code::Denied => "change the rule if the call is wanted, or do without it",
+        Code::Denied => "change the rules if the call is wanted, or do without it",
         Code::Refused => "do without the call, or ask whoever refused it",
         Code::Unanswered => {
             "run it where somebody can answer, or allow it with --allow 'SERVER.TOOL'"

@@ -1,0 +1,214 @@
+//! A case file: the tools that its cases need, and the cases. What a case does
+//! not say of a call is the worst that can be.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use airlock_core::call::Args;
+use airlock_core::catalog::Effects;
+use airlock_core::facts::Facts;
+use airlock_core::id::ToolId;
+use airlock_core::limits::Limits;
+use airlock_core::policy::Vocabulary;
+use airlock_core::problem::Problem;
+use airlock_core::rules::Level;
+use codegen::closest::closest;
+use codegen::description::Description;
+use codegen::shape::ToolShape;
+use codegen::validate::Validator;
+use serde::{Deserialize, Serialize as _};
+use serde_json::{Map, Value, json};
+
+/// Everything in a file, ready to be decided.
+pub(super) struct Table {
+    pub(super) vocabulary: Vocabulary,
+    pub(super) cases: Vec<Case>,
+}
+
+pub(super) struct Case {
+    /// With its file, such as `flow.cases.toml: mail goes out`.
+    pub(super) name: String,
+    pub(super) tool: ToolId,
+    pub(super) args: Args,
+    pub(super) facts: Facts,
+    pub(super) level: Level,
+    /// Rules that must be among those that decide.
+    pub(super) rules: BTreeSet<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    #[serde(default)]
+    tools: BTreeMap<String, ToolTable>,
+    #[serde(default)]
+    cases: Vec<CaseTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToolTable {
+    #[serde(default)]
+    read_only: bool,
+    #[serde(default)]
+    destructive: bool,
+    #[serde(default)]
+    groups: BTreeSet<String>,
+    /// Its input schema; one that says nothing when it is absent.
+    input: Option<toml::Table>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CaseTable {
+    name: String,
+    tool: String,
+    #[serde(default)]
+    args: toml::Table,
+    #[serde(default)]
+    facts: toml::Table,
+    level: Level,
+    #[serde(default)]
+    rules: BTreeSet<String>,
+}
+
+pub(super) fn parse(file: &str, text: &str) -> Result<Table, Problem> {
+    let document: Document = toml::from_str(text).map_err(|error| {
+        let before = error
+            .span()
+            .map_or("", |span| text.get(..span.start).unwrap_or_default());
+        let line = before.matches('\n').count() + 1;
+        invalid(&format!("{file}:{line}"), error.message())
+    })?;
+    let mut vocabulary = Vocabulary::new();
+    let mut validators = BTreeMap::new();
+    for (name, tool) in document.tools {
+        let at = format!("{file}, the tool `{name}`");
+        let id = ToolId::parse(&name).map_err(|bad| invalid(&at, &bad.to_string()))?;
+        let schema = tool.input.map_or_else(|| json!({"type": "object"}), table);
+        let listed = json!({"name": &*id.tool.0, "inputSchema": schema});
+        let description = Description::parse(&id.server.0, &listed)
+            .map_err(|bad| invalid(&at, &bad.to_string()))?;
+        let validator = Validator::compile(&description.input_schema)
+            .map_err(|bad| invalid(&at, &bad.to_string()))?;
+        let effects = Effects {
+            read_only: tool.read_only.then_some(true),
+            destructive: tool.destructive.then_some(true),
+            ..Effects::default()
+        };
+        vocabulary.add(&id, effects, &tool.groups, &ToolShape::of(&description));
+        validators.insert(name, validator);
+    }
+    let cases = document.cases.into_iter();
+    let cases = cases
+        .map(|case| case.read(file, &validators))
+        .collect::<Result<_, _>>()?;
+    Ok(Table { vocabulary, cases })
+}
+
+impl CaseTable {
+    fn read(self, file: &str, validators: &BTreeMap<String, Validator>) -> Result<Case, Problem> {
+        let name = format!("{file}: {}", self.name);
+        let validator = validators.get(&self.tool).ok_or_else(|| {
+            let known = closest(&self.tool, validators.keys().map(String::as_str));
+            let meant = known.map_or_else(
+                || format!("write a table [tools.\"{}\"]", self.tool),
+                |it| format!("did you mean `{it}`?"),
+            );
+            invalid(
+                &name,
+                &format!("the file has no tool `{}`; {meant}", self.tool),
+            )
+        })?;
+        let args = table(self.args);
+        if let Some(error) = validator.errors("args", &args).first() {
+            return Err(invalid(
+                &name,
+                &format!("no such call could be made: {error}"),
+            ));
+        }
+        let args = Args::parse(args.to_string().as_bytes(), &Limits::default());
+        Ok(Case {
+            tool: ToolId::parse(&self.tool).map_err(|bad| invalid(&name, &bad.to_string()))?,
+            args: args.map_err(|bad| invalid(&name, &bad.to_string()))?,
+            facts: facts(table(self.facts)).map_err(|why| invalid(&name, &why))?,
+            level: self.level,
+            rules: self.rules,
+            name,
+        })
+    }
+}
+
+/// The worst, with what a case says laid over it.
+fn facts(said: Value) -> Result<Facts, String> {
+    let whole = serialized(&every_fact())?;
+    let mut facts = serialized(&Facts::default())?;
+    lay_over(&mut facts, said, &whole, "facts")?;
+    Facts::deserialize(facts).map_err(|error| format!("its facts cannot be used: {error}"))
+}
+
+fn serialized(facts: &Facts) -> Result<Value, String> {
+    facts
+        .serialize(serde_json::value::Serializer)
+        .map_err(|error| error.to_string())
+}
+
+/// Facts of which none is absent, for the names that there are.
+fn every_fact() -> Facts {
+    let some = || Some(BTreeSet::from([String::new()]));
+    Facts {
+        path_roots: some(),
+        dest_hosts: some(),
+        dest_addresses: some(),
+        dest_domains: some(),
+        dest_explained: Some(true),
+        dest_unexplained: some().unwrap_or_default(),
+        lookalikes: some().unwrap_or_default(),
+        pinned: Some(true),
+        ..Facts::default()
+    }
+}
+
+fn lay_over(facts: &mut Value, said: Value, whole: &Value, path: &str) -> Result<(), String> {
+    let (Value::Object(facts), Value::Object(said), Value::Object(whole)) =
+        (&mut *facts, &said, whole)
+    else {
+        *facts = said;
+        return Ok(());
+    };
+    for (name, value) in said {
+        let Some(known) = whole.get(name) else {
+            let meant = closest(name, whole.keys().map(String::as_str));
+            let meant = meant
+                .map(|it| format!("; did you mean `{it}`?"))
+                .unwrap_or_default();
+            return Err(format!("there is no fact `{path}.{name}`{meant}"));
+        };
+        let slot = facts.entry(name.clone()).or_insert(Value::Null);
+        lay_over(slot, value.clone(), known, &format!("{path}.{name}"))?;
+    }
+    Ok(())
+}
+
+fn table(table: toml::Table) -> Value {
+    let members = table
+        .into_iter()
+        .map(|(name, value)| (name, json_of(value)));
+    Value::Object(members.collect::<Map<_, _>>())
+}
+
+fn json_of(value: toml::Value) -> Value {
+    match value {
+        toml::Value::String(text) => text.into(),
+        toml::Value::Integer(number) => number.into(),
+        toml::Value::Float(number) => number.into(),
+        toml::Value::Boolean(truth) => truth.into(),
+        toml::Value::Datetime(time) => time.to_string().into(),
+        toml::Value::Array(items) => items.into_iter().map(json_of).collect(),
+        toml::Value::Table(members) => table(members),
+    }
+}
+
+fn invalid(at: &str, why: &str) -> Problem {
+    let next = "correct the case; policies/README.md says what may stand in it";
+    Problem::new("policy-invalid", format!("{at} cannot be used"), why, next)
+}

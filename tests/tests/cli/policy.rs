@@ -1,0 +1,119 @@
+//! Policies from outside: checked, held against their cases, and deciding calls.
+
+use std::path::Path;
+
+use tests::command::{Ended, Home};
+
+/// The rules that are shipped.
+fn shipped() -> String {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    workspace.join("policies").display().to_string()
+}
+
+const NOTES: &str = "@id(\"x\")\n@owner(\"o\")\n@reason(\"because\")\n";
+
+#[test]
+fn the_shipped_rules_fit_and_each_decides_a_case() {
+    let home = Home::new();
+    let checked = home.run(["policy", "check", &shipped(), "--demo"]).expect_code(0);
+    assert!(checked.stdout.contains("nothing found"), "{checked}");
+    let tested = home.run(["policy", "test", &shipped(), "--json"]).expect_code(0);
+    let results = tested.json();
+    assert_eq!(results["failures"], serde_json::json!([]), "{tested}");
+    assert_eq!(results["uncovered"], serde_json::json!([]), "{tested}");
+    assert!(results["rules"].as_u64() > Some(3), "{tested}");
+}
+
+fn check_found(rule: &str, expected: &str) {
+    let home = Home::new();
+    home.write("rules/a.cedar", format!("{NOTES}{rule}"));
+    let ended = home.run(["policy", "check", "rules", "--demo"]).expect_code(32);
+    assert!(ended.stdout.contains(expected), "{ended}");
+    assert!(ended.stdout.ends_with("1 finding\n"), "{ended}");
+}
+
+#[test]
+fn a_misspelt_tool_argument_label_or_annotation_is_found_with_its_place() {
+    check_found(
+        "permit(principal, action == Action::\"demo.tickets_lst\", resource);",
+        "rules/a.cedar:4:37: there is no tool or group `demo.tickets_lst`; \
+         did you mean `demo.tickets_list`?",
+    );
+    check_found(
+        "permit(principal, action == Action::\"demo.tickets_create\", resource)\n\
+         when { context.args.titel == \"x\" };",
+        "rules/a.cedar:5:21: there is no argument `titel`; did you mean `title`?",
+    );
+    check_found(
+        "forbid(principal, action, resource) when { context.labels.contains(\"priwate\") };",
+        "rules/a.cedar:4:68: `priwate` is no label",
+    );
+    check_found(
+        "@promt(\"?\") permit(principal, action, resource) when { context.approval >= 1 };",
+        "rules/a.cedar:4:1: unknown annotation `@promt`",
+    );
+}
+
+fn decided(home: &Home, code: &str, more: &[&str]) -> Ended {
+    let mut args = vec!["run", "--demo", "--no-ask", "--policy", "rules", "-e", code];
+    args.extend(more);
+    home.run(args)
+}
+
+#[test]
+fn rules_decide_calls_and_patterns_only_tighten() {
+    let home = Home::new();
+    let rule = "permit(principal, action == Action::\"demo.tickets_create\", resource)\n\
+                when { context.args.title == \"mine\" && context.counts.calls_run < 2 };";
+    home.write("rules/a.cedar", format!("{NOTES}{rule}"));
+    home.write(
+        "project/b.cedar",
+        NOTES.replace("\"x\"", "\"y\"") + "forbid(principal, action, resource);",
+    );
+    let create = "return await demo.tickets_create({title: 'mine'})";
+    decided(&home, create, &[]).expect_code(0);
+    let three = "for (let i = 0; i < 3; i++) await demo.tickets_create({title: 'mine'})";
+    let ended = decided(&home, three, &[]).expect_code(22);
+    assert!(ended.stderr.contains("no rule of the policies permits it"), "{ended}");
+    let other = "return await demo.tickets_create({title: 'yours'})";
+    decided(&home, other, &["--allow", "*"]).expect_code(22);
+    let ended = decided(&home, create, &["--deny", "demo.*"]).expect_code(22);
+    assert!(ended.stderr.contains("--deny"), "{ended}");
+    let ended = decided(&home, create, &["--tighten", "project"]).expect_code(22);
+    assert!(ended.stderr.contains("rule `y` (project/b.cedar:1) forbids: because"), "{ended}");
+}
+
+#[test]
+fn an_empty_folder_allows_nothing_and_a_folder_that_permits_cannot_tighten() {
+    let home = Home::new();
+    home.write("rules/readme.txt", "nothing here");
+    let ended = decided(&home, "await demo.get_time({})", &[]).expect_code(22);
+    assert!(ended.stderr.contains("the policy folders hold no rule"), "{ended}");
+    home.write("loose/a.cedar", format!("{NOTES}permit(principal, action, resource);"));
+    let ended = decided(&home, "return 1", &["--tighten", "loose"]).expect_code(32);
+    assert!(ended.stderr.contains("in a folder that may only tighten"), "{ended}");
+}
+
+#[test]
+fn a_case_that_comes_out_otherwise_and_a_rule_without_a_case_fail() {
+    let home = Home::new();
+    home.write("rules/a.cedar", format!("{NOTES}permit(principal, action, resource);"));
+    let ended = home.run(["policy", "test", "rules"]).expect_code(32);
+    assert!(ended.stdout.contains("the rule `x` decides no case"), "{ended}");
+    let cases = "[tools.\"a.b\"]\n[[cases]]\nname = \"n\"\ntool = \"a.b\"\nlevel = \"LEVEL\"\n";
+    home.write("rules/a.cases.toml", cases.replace("LEVEL", "deny"));
+    let ended = home.run(["policy", "test", "rules"]).expect_code(32);
+    assert!(ended.stdout.contains("found allow by x"), "{ended}");
+    home.write("rules/a.cases.toml", cases.replace("LEVEL", "allow"));
+    home.run(["policy", "test", "rules"]).expect_code(0);
+    for (wrong, expected) in [
+        (cases.replace("LEVEL", "maybe"), "a.cases.toml:5"),
+        (cases.replace("LEVEL", "allow") + "facts = { labls = [] }", "did you mean `labels`?"),
+        (cases.replace("tool = \"a.b\"", "tool = \"a.c\""), "the file has no tool `a.c`"),
+    ] {
+        let wrong = wrong.replace("LEVEL", "allow");
+        home.write("rules/a.cases.toml", wrong);
+        let ended = home.run(["policy", "test", "rules"]).expect_code(32);
+        assert!(ended.stderr.contains(expected), "{expected}\n{ended}");
+    }
+}
