@@ -15,9 +15,13 @@ const NOTES: &str = "@id(\"x\")\n@owner(\"o\")\n@reason(\"because\")\n";
 #[test]
 fn the_shipped_rules_fit_and_each_decides_a_case() {
     let home = Home::new();
-    let checked = home.run(["policy", "check", &shipped(), "--demo"]).expect_code(0);
+    let checked = home
+        .run(["policy", "check", &shipped(), "--demo"])
+        .expect_code(0);
     assert!(checked.stdout.contains("nothing found"), "{checked}");
-    let tested = home.run(["policy", "test", &shipped(), "--json"]).expect_code(0);
+    let tested = home
+        .run(["policy", "test", &shipped(), "--json"])
+        .expect_code(0);
     let results = tested.json();
     assert_eq!(results["failures"], serde_json::json!([]), "{tested}");
     assert_eq!(results["uncovered"], serde_json::json!([]), "{tested}");
@@ -27,7 +31,9 @@ fn the_shipped_rules_fit_and_each_decides_a_case() {
 fn check_found(rule: &str, expected: &str) {
     let home = Home::new();
     home.write("rules/a.cedar", format!("{NOTES}{rule}"));
-    let ended = home.run(["policy", "check", "rules", "--demo"]).expect_code(32);
+    let ended = home
+        .run(["policy", "check", "rules", "--demo"])
+        .expect_code(32);
     assert!(ended.stdout.contains(expected), "{ended}");
     assert!(ended.stdout.ends_with("1 finding\n"), "{ended}");
 }
@@ -74,13 +80,21 @@ fn rules_decide_calls_and_patterns_only_tighten() {
     decided(&home, create, &[]).expect_code(0);
     let three = "for (let i = 0; i < 3; i++) await demo.tickets_create({title: 'mine'})";
     let ended = decided(&home, three, &[]).expect_code(22);
-    assert!(ended.stderr.contains("no rule of the policies permits it"), "{ended}");
+    assert!(
+        ended.stderr.contains("no rule of the policies permits it"),
+        "{ended}"
+    );
     let other = "return await demo.tickets_create({title: 'yours'})";
     decided(&home, other, &["--allow", "*"]).expect_code(22);
     let ended = decided(&home, create, &["--deny", "demo.*"]).expect_code(22);
     assert!(ended.stderr.contains("--deny"), "{ended}");
     let ended = decided(&home, create, &["--tighten", "project"]).expect_code(22);
-    assert!(ended.stderr.contains("rule `y` (project/b.cedar:1) forbids: because"), "{ended}");
+    assert!(
+        ended
+            .stderr
+            .contains("rule `y` (project/b.cedar:1) forbids: because"),
+        "{ended}"
+    );
 }
 
 #[test]
@@ -88,18 +102,33 @@ fn an_empty_folder_allows_nothing_and_a_folder_that_permits_cannot_tighten() {
     let home = Home::new();
     home.write("rules/readme.txt", "nothing here");
     let ended = decided(&home, "await demo.get_time({})", &[]).expect_code(22);
-    assert!(ended.stderr.contains("the policy folders hold no rule"), "{ended}");
-    home.write("loose/a.cedar", format!("{NOTES}permit(principal, action, resource);"));
+    assert!(
+        ended.stderr.contains("the policy folders hold no rule"),
+        "{ended}"
+    );
+    home.write(
+        "loose/a.cedar",
+        format!("{NOTES}permit(principal, action, resource);"),
+    );
     let ended = decided(&home, "return 1", &["--tighten", "loose"]).expect_code(32);
-    assert!(ended.stderr.contains("in a folder that may only tighten"), "{ended}");
+    assert!(
+        ended.stderr.contains("in a folder that may only tighten"),
+        "{ended}"
+    );
 }
 
 #[test]
 fn a_case_that_comes_out_otherwise_and_a_rule_without_a_case_fail() {
     let home = Home::new();
-    home.write("rules/a.cedar", format!("{NOTES}permit(principal, action, resource);"));
+    home.write(
+        "rules/a.cedar",
+        format!("{NOTES}permit(principal, action, resource);"),
+    );
     let ended = home.run(["policy", "test", "rules"]).expect_code(32);
-    assert!(ended.stdout.contains("the rule `x` decides no case"), "{ended}");
+    assert!(
+        ended.stdout.contains("the rule `x` decides no case"),
+        "{ended}"
+    );
     let cases = "[tools.\"a.b\"]\n[[cases]]\nname = \"n\"\ntool = \"a.b\"\nlevel = \"LEVEL\"\n";
     home.write("rules/a.cases.toml", cases.replace("LEVEL", "deny"));
     let ended = home.run(["policy", "test", "rules"]).expect_code(32);
@@ -108,8 +137,14 @@ fn a_case_that_comes_out_otherwise_and_a_rule_without_a_case_fail() {
     home.run(["policy", "test", "rules"]).expect_code(0);
     for (wrong, expected) in [
         (cases.replace("LEVEL", "maybe"), "a.cases.toml:5"),
-        (cases.replace("LEVEL", "allow") + "facts = { labls = [] }", "did you mean `labels`?"),
-        (cases.replace("tool = \"a.b\"", "tool = \"a.c\""), "the file has no tool `a.c`"),
+        (
+            cases.replace("LEVEL", "allow") + "facts = { labls = [] }",
+            "did you mean `labels`?",
+        ),
+        (
+            cases.replace("tool = \"a.b\"", "tool = \"a.c\""),
+            "the file has no tool `a.c`",
+        ),
     ] {
         let wrong = wrong.replace("LEVEL", "allow");
         home.write("rules/a.cases.toml", wrong);
