@@ -269,7 +269,6 @@ impl Builder {
         let policies = policies::load(&self.policies, &tools)?.map(Arc::new);
         problems.extend(policies.iter().flat_map(|it| policies::problems(it)));
         let has_policies = policies.is_some();
-        problems.extend(tools.problems);
         let mut rules = Rules::new(self.rules, self.approver.is_some());
         if let Some(policies) = policies {
             rules = rules.with_policies(policies);

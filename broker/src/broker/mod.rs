@@ -254,8 +254,8 @@ impl Broker {
 
     /// The rules that decide, besides what a human says.
     #[must_use]
-    pub fn rules(&self) -> &Rules {
-        &self.0.standing.rules
+    pub fn rules(&self) -> Arc<Rules> {
+        Arc::clone(&self.0.shelf.last().1.standing.rules)
     }
 
     /// What went wrong without stopping the others: a server that cannot be reached,
