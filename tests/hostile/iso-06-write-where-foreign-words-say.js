@@ -4,5 +4,5 @@
 // code: unanswered
 // calls: box.write=0
 // journal: flow-untrusted-chooses
-const it = await box.echo({ path: "policies/flow.cedar" });
+const it = await box.echo({ path: ["policies", "flow.cedar"].join("/") });
 await box.write({ path: it.path, text: "permit(principal, action, resource);" });
