@@ -1,13 +1,14 @@
 //! What a `tools/call` answer says, taken apart without decoding the payloads:
 //! numbers keep their digits, unknown content keeps its members.
 
+use airlock_core::json::{self, Bounds};
 use airlock_core::outcome::{LostCause, Reply};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::jsonrpc::{Answer, quoted};
 use super::link::LinkError;
-use super::raw::{self, read_object, without_meta};
+use super::raw::{read_object, without_meta};
 
 #[derive(Deserialize)]
 struct ToolResult<'a> {
@@ -82,9 +83,12 @@ fn unreadable(why: &str) -> Reply {
 
 fn result_reply(text: &str) -> Reply {
     // What a script may be given is for others to say; this much can be walked through.
-    const DEPTH_MAX: u32 = 640;
-    if raw::depth(text.as_bytes()) > DEPTH_MAX {
-        return unreadable(&format!("it is nested deeper than {DEPTH_MAX} levels"));
+    const BOUNDS: Bounds = Bounds {
+        depth_max: 640,
+        ..Bounds::WIDEST
+    };
+    if let Err(bad) = json::measure(text.as_bytes(), BOUNDS) {
+        return unreadable(&format!("it is {bad}"));
     }
     let result: ToolResult<'_> = match read_object(text) {
         Ok(result) => result,

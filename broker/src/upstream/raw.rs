@@ -1,37 +1,7 @@
-//! JSON text without decoding it: how deep it is nested, and the same text
+//! JSON text without decoding it: its members as they are, and the same text
 //! without `_meta`. Numbers keep their digits and objects their order.
 
 use std::borrow::Cow;
-
-/// The deepest nesting of arrays and objects. The text need not be valid JSON.
-pub(crate) fn depth(text: &[u8]) -> u32 {
-    let (mut depth, mut deepest) = (0_u32, 0_u32);
-    let mut bytes = text.iter();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'"' => skip_string(&mut bytes),
-            b'{' | b'[' => {
-                depth = depth.saturating_add(1);
-                deepest = deepest.max(depth);
-            }
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
-}
-
-fn skip_string(bytes: &mut std::slice::Iter<'_, u8>) {
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'"' => return,
-            b'\\' => {
-                bytes.next();
-            }
-            _ => {}
-        }
-    }
-}
 
 /// Why a text could not be read. It never repeats the text: serde's own words quote it whole.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -192,22 +162,21 @@ impl<'a> Copier<'a> {
     }
 }
 
+fn skip_string(bytes: &mut std::slice::Iter<'_, u8>) {
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => return,
+            b'\\' => {
+                bytes.next();
+            }
+            _ => {}
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn depth_counts_brackets_and_not_those_in_strings() {
-        for (text, expected) in [
-            ("1", 0),
-            (r#"{"a":[1,{"b":2}],"c":[]}"#, 3),
-            (r#"["[[[[", "\"[["]"#, 1),
-            ("[[[", 3),
-        ] {
-            assert_eq!(depth(text.as_bytes()), expected, "{text}");
-        }
-        assert_eq!(depth("[".repeat(100_000).as_bytes()), 100_000);
-    }
 
     #[test]
     fn what_cannot_be_read_is_not_repeated() {

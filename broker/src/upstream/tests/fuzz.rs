@@ -1,5 +1,6 @@
 //! Whatever a server sends: nothing panics, nothing that is JSON is changed.
 
+use airlock_core::json::{self, Bounds};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -83,7 +84,12 @@ proptest! {
         let text = if pretty { serde_json::to_string_pretty(&value).unwrap() } else { value.to_string() };
         let left: Value = serde_json::from_str(&raw::without_meta(&text)).unwrap();
         prop_assert_eq!(left, stripped(&value));
-        prop_assert_eq!(raw::depth(text.as_bytes()), depth(&value));
+        let deepest = depth(&value);
+        for depth_max in 0..=deepest {
+            let bounds = Bounds { depth_max, ..Bounds::WIDEST };
+            let within = json::measure(text.as_bytes(), bounds).is_ok();
+            prop_assert_eq!(within, depth_max == deepest, "{} of {}", depth_max, deepest);
+        }
     }
 
     #[test]
@@ -92,7 +98,7 @@ proptest! {
             let _ = jsonrpc::parse(bytes);
             let _ = jsonrpc::parse_bare_error(bytes);
             let _ = jsonrpc::answered_id(bytes, bytes);
-            let _ = raw::depth(bytes);
+            let _ = json::measure(bytes, Bounds::WIDEST);
             let _ = raw::without_meta(&String::from_utf8_lossy(bytes));
         }
     }
