@@ -45,6 +45,12 @@ pub struct CaseFile {
     pub kept_mib_max: Option<u64>,
     /// The decisions stand in the journal in the order of the calls.
     pub journal_order: bool,
+    /// The shipped policies decide, over the labels of `labels.toml`, and nobody answers.
+    pub policies: bool,
+    /// Labels that earlier runs of the session left behind.
+    pub session: Vec<String>,
+    /// Parts of the journal's text.
+    pub journal_contains: Vec<String>,
 }
 
 /// Every case file of a folder, sorted by name.
@@ -135,6 +141,10 @@ fn set(case: &mut CaseFile, key: &str, value: &str) -> Result<()> {
         "same twice" => case.same_twice = yes(value)?,
         "kept mib max" => case.kept_mib_max = Some(value.parse()?),
         "journal order" => case.journal_order = yes(value)?,
+        "policies" if value == "shipped" => case.policies = true,
+        "policies" => bail!("takes `shipped`, or is left out"),
+        "session" => case.session = alternatives(value),
+        "journal" => case.journal_contains.push(value.into()),
         "why" => {}
         _ => bail!("is not a key of a case file"),
     }

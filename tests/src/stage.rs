@@ -8,17 +8,19 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use airlock::config::Secrets;
+use airlock::config::{Config, Environment, Flags, Secrets};
+use airlock::core::flow::{Carried, Label};
 use airlock::core::id::RunId;
 use airlock::core::limits::Limits;
 use airlock::core::report::Report;
 use airlock::core::run::Fsync;
-use airlock::{Broker, Running, Script};
+use airlock::{Broker, Builder, Running, Script};
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
+use crate::binary::workspace;
 use crate::case_file::CaseFile;
 use crate::vitals::{Vitals, settled_back};
 
@@ -131,6 +133,8 @@ fn newest_journal(folder: &Path) -> Option<PathBuf> {
 pub struct Stage {
     pub log: Arc<Log>,
     broker: Broker,
+    /// The same tools under the shipped policies; nobody answers.
+    watched: Broker,
     runtime: Runtime,
     state: TempDir,
 }
@@ -159,19 +163,21 @@ impl Stage {
             .build()?;
         let log = Arc::new(Log::default());
         let state = TempDir::with_prefix("airlock-stage-")?;
-        let mut builder = Broker::builder()
-            .state_dir(state.path())
-            .fsync(Fsync::Never)
-            .secrets(Secrets::new([format!("{CANARY}-configured")]))
-            .allow("*.*")?
-            .deny("box.forbidden")?;
-        for tool in tools::all(&log) {
-            builder = builder.tool(tool);
-        }
-        let broker = runtime.block_on(builder.build())?;
+        let plain = Broker::builder().allow("*.*")?.deny("box.forbidden")?;
+        let watched = Broker::builder().config(watched_config(state.path())?);
+        let [broker, watched] = [plain, watched].map(|builder| {
+            let secrets = Secrets::new([format!("{CANARY}-configured")]);
+            let builder = builder
+                .state_dir(state.path())
+                .fsync(Fsync::Never)
+                .secrets(secrets);
+            let all = tools::all(&log).into_iter();
+            runtime.block_on(all.fold(builder, Builder::tool).build())
+        });
         Ok(Self {
             log,
-            broker,
+            broker: broker?,
+            watched: watched?,
             runtime,
             state,
         })
@@ -198,13 +204,24 @@ impl Stage {
             .named(format!("{}.js", case.name))
             .with_input(&json!({"from": "the host"}))
             .with_limits(limits(case)?);
+        let labels: Result<_, _> = case.session.iter().map(|it| Label::parse(it)).collect();
+        let script = match case.policies {
+            true => script.carrying(Carried {
+                labels: labels?,
+                ..Carried::default()
+            }),
+            false => script,
+        };
         let script = match case.seed {
             Some(seed) => script.with_seed(seed),
             None => script,
         };
         let since = Instant::now();
         Ok(Playing {
-            running: self.broker.run(script),
+            running: match case.policies {
+                true => self.watched.run(script),
+                false => self.broker.run(script),
+            },
             since,
         })
     }
@@ -276,6 +293,18 @@ impl Stage {
         );
         Ok(())
     }
+}
+
+/// The shipped policies, over what the labels say of the tools of `box`.
+fn watched_config(state: &Path) -> Result<Config> {
+    let flags = Flags {
+        labels: vec![workspace().join("tests/hostile/labels.toml")],
+        policies: vec![workspace().join("policies")],
+        state_dir: Some(state.to_owned()),
+        ..Flags::default()
+    };
+    let environment = Environment::from([("HOME", "/nowhere")]);
+    Config::load(flags, &environment).map_err(|problem| anyhow::anyhow!("{problem}"))
 }
 
 const REFERENCE: &str = r#"

@@ -13,6 +13,8 @@ mod table;
 pub(crate) mod tokens;
 mod work;
 
+use std::process::Command;
+
 use anyhow::{Context, Result, bail};
 
 use crate::paths;
@@ -31,6 +33,28 @@ pub(crate) fn ours_alone(words: &[&str]) -> Result<()> {
 
 pub(crate) fn beside_peers(words: &[&str]) -> Result<()> {
     measure(words, peers::install)
+}
+
+/// Nothing is timed: the figures are questions, and attacks that got through.
+pub(crate) fn replay() -> Result<()> {
+    let status = Command::new("cargo")
+        .args([
+            "test",
+            "--quiet",
+            "-p",
+            "tests",
+            "--test",
+            "replay",
+            "--",
+            "--nocapture",
+        ])
+        .current_dir(paths::root())
+        .status()
+        .context("cargo could not be started")?;
+    if !status.success() {
+        bail!("the replay did not come out as it must");
+    }
+    Ok(())
 }
 
 fn measure(

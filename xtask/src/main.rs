@@ -17,6 +17,7 @@ usage: cargo xtask COMMAND
   bench [--quick] [ROW…]         measure our own rows
   bench peers [--quick] [ROW…]   measure ours beside quickjs-emscripten and isolated-vm
   bench tokens [FILE…]           count the tokens of declarations beside those of the JSON
+  bench replay                   play recorded tasks and attacks against the shipped policies
   bless [CARGO TEST ARGUMENT…]   rewrite the golden files from what the tests produce
   tidy                           check the text of the project
   ci                             the whole check, as `.ci/run` has it
@@ -39,6 +40,7 @@ fn dispatch(words: &[String]) -> Result<()> {
     match words.as_slice() {
         ["bench", "peers", rest @ ..] => bench::beside_peers(rest),
         ["bench", "tokens", rest @ ..] => bench::tokens::run(rest),
+        ["bench", "replay"] => bench::replay(),
         ["bench", rest @ ..] => bench::ours_alone(rest),
         ["bless", rest @ ..] => bless::run(rest),
         ["tidy"] => tidy::run(),

@@ -278,6 +278,10 @@ fn add_root(
         let why = format!("{}: {error}", path.display());
         invalid_at(origin, what.clone(), why, "name a folder that there is")
     })?;
+    if !real.is_dir() {
+        let why = format!("{} is no folder", path.display());
+        return Err(invalid_at(origin, what, why, "name a folder"));
+    }
     if roots.insert(name, real).is_some() {
         return Err(invalid_at(
             origin,
@@ -364,6 +368,11 @@ destinations = ["/to/*", "/cc"]
                 "[roots]\nx = \"/no/such/folder\"",
                 "the root `x` (l.toml:2)",
                 "name a folder that there is",
+            ),
+            (
+                "[roots]\nx = \"/etc/passwd\"",
+                "the root `x` (l.toml:2)",
+                "name a folder",
             ),
             (
                 "known_destinations = [\"https://u@x/\"]",

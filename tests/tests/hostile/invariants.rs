@@ -83,6 +83,11 @@ pub(crate) fn as_expected(findings: &mut Findings, case: &CaseFile, played: &Pla
             format!("{} console bytes, more than {max}", console.len())
         });
     }
+    for text in &case.journal_contains {
+        findings.require(played.journal.contains(text), || {
+            format!("the journal does not have `{text}`")
+        });
+    }
     if let Some(outcomes) = &case.outcomes {
         let found: Vec<_> = calls(report)
             .map(|call| call["outcome"].as_str().unwrap_or_default())
