@@ -6,6 +6,7 @@ mod engine;
 mod machine;
 mod ours;
 mod peers;
+pub(crate) mod policy;
 mod rounds;
 mod rows;
 mod samples;

@@ -18,6 +18,7 @@ usage: cargo xtask COMMAND
   bench peers [--quick] [ROW…]   measure ours beside quickjs-emscripten and isolated-vm
   bench tokens [FILE…]           count the tokens of declarations beside those of the JSON
   bench replay                   play recorded tasks and attacks against the shipped policies
+  bench policy                   what a decision costs with 10, 100 and 1,000 rules
   bless [CARGO TEST ARGUMENT…]   rewrite the golden files from what the tests produce
   tidy                           check the text of the project
   ci                             the whole check, as `.ci/run` has it
@@ -41,6 +42,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["bench", "peers", rest @ ..] => bench::beside_peers(rest),
         ["bench", "tokens", rest @ ..] => bench::tokens::run(rest),
         ["bench", "replay"] => bench::replay(),
+        ["bench", "policy"] => bench::policy::run(),
         ["bench", rest @ ..] => bench::ours_alone(rest),
         ["bless", rest @ ..] => bless::run(rest),
         ["tidy"] => tidy::run(),
