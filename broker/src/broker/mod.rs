@@ -97,6 +97,12 @@ impl Broker {
         Builder::default()
     }
 
+    /// Whether runs are watched: there are policies or labels, which want to know what was read.
+    #[must_use]
+    pub fn is_watching(&self) -> bool {
+        self.0.flow.is_some()
+    }
+
     /// Runs a script on a thread of its own.
     #[must_use]
     pub fn run(&self, script: Script) -> Running {

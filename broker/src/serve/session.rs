@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use airlock_core::catalog::Tool;
+use airlock_core::flow::Carried;
 use airlock_core::session::{Disclosed, Session, TooOften};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -34,6 +35,8 @@ pub(super) struct HostSession {
 #[derive(Debug)]
 struct State {
     session: Session,
+    /// What its runs have read and sent, and so what the model may have heard.
+    carried: Carried,
     /// What the host can do, as it said at the handshake of the older era.
     capabilities: Value,
     requests: HashMap<String, Cancel>,
@@ -49,6 +52,7 @@ impl HostSession {
             room: Arc::new(Semaphore::new(settings.calls_in_flight_max)),
             state: Mutex::new(State {
                 session: Session::new(settings.fetch_rate, now_ms),
+                carried: Carried::default(),
                 capabilities: json!({}),
                 requests: HashMap::new(),
                 suspended: HashMap::new(),
@@ -65,14 +69,32 @@ impl HostSession {
             .for_each(|tool| state.session.disclose(tool));
     }
 
+    pub(super) fn carried(&self) -> Carried {
+        self.lock().carried.clone()
+    }
+
+    /// A run has ended and its report goes to the host.
+    pub(super) fn carry(&self, carried: &Carried) {
+        self.lock().carried.join(carried);
+    }
+
+    /// Of another session of the same server: its labels, and not its counts.
+    pub(super) fn carry_labels(&self, other: &Carried) {
+        self.lock().carried.labels.join(&other.labels);
+    }
+
     pub(super) fn disclosed(&self) -> Disclosed {
         self.lock().session.disclosed()
     }
 
-    /// Something in it would be missed: a disclosure, a run that waits, a value.
+    /// Something in it would be missed: a disclosure, a run that waits, a value, or what its
+    /// runs have read.
     pub(super) fn is_worth_finding(&self) -> bool {
         let state = self.lock();
-        state.session.has_disclosed() || !state.suspended.is_empty() || !state.kept.is_empty()
+        state.session.has_disclosed()
+            || !state.suspended.is_empty()
+            || !state.kept.is_empty()
+            || !state.carried.labels.is_empty()
     }
 
     pub(super) fn fetch(&self, now_ms: u64) -> Result<(), TooOften> {

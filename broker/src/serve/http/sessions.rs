@@ -28,7 +28,12 @@ impl Sessions {
     /// A session that nobody finds before it was entered.
     pub(super) fn fresh(&self, now_ms: u64) -> Result<Arc<HostSession>, seal::NoKey> {
         let id = seal::token()?;
-        Ok(Arc::new(HostSession::new(id, &self.settings, now_ms)))
+        let session = HostSession::new(id, &self.settings, now_ms);
+        // Whoever leaves a handle away gets a new session, and not a clean one.
+        for other in self.lock().values() {
+            session.carry_labels(&other.carried());
+        }
+        Ok(Arc::new(session))
     }
 
     /// False when there is no room for one more.
@@ -83,6 +88,8 @@ pub(super) fn opened(seal: &Seal, handle: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use airlock_core::flow::{Carried, Labels};
+
     use super::*;
 
     #[test]
@@ -101,6 +108,21 @@ mod tests {
         assert!(sessions.enter(&c, 12));
         sessions.clean_up(1_000);
         assert_eq!(sessions.count(), 0);
+    }
+
+    #[test]
+    fn a_session_that_begins_anew_is_no_cleaner_than_those_beside_it() {
+        let sessions = Sessions::new(&Settings::default());
+        let read = sessions.fresh(0).unwrap();
+        assert!(!read.is_worth_finding());
+        read.carry(&Carried {
+            labels: Labels::worst(),
+            bytes: 7,
+            ..Carried::default()
+        });
+        assert!(read.is_worth_finding() && sessions.enter(&read, 0));
+        let anew = sessions.fresh(1).unwrap().carried();
+        assert_eq!((anew.labels, anew.bytes), (Labels::worst(), 0));
     }
 
     #[test]

@@ -99,6 +99,11 @@ pub(super) async fn start(
     let Ok(_room) = request.session.room.clone().acquire_owned().await else {
         return Answered::wrong("the session is over");
     };
+    let script = if shelf.broker.is_watching() {
+        script.carrying(request.session.carried())
+    } else {
+        script
+    };
     let way = request.way_to_ask();
     let (put, questions) = mpsc::unbounded_channel();
     let seat = Seat {
@@ -118,6 +123,9 @@ pub(in crate::serve) async fn follow(desk: &Desk, request: &Request, run: Suspen
     let script = run.script.clone();
     match run.follow(request).await {
         (_, Followed::Over(report)) => {
+            if let Some(carried) = &report.flow {
+                request.session.carry(carried);
+            }
             let told = text::of_run(
                 &report,
                 &script,
