@@ -13,6 +13,7 @@ pub mod demo;
 mod drive;
 mod era_file;
 pub mod journal_file;
+pub mod lock_file;
 pub mod render;
 mod resolve;
 pub mod sandbox;

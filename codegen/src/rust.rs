@@ -103,7 +103,29 @@ fn written(schema: Value) -> Result<String, NoType> {
         return Err(no_type(&"it would need more crates"));
     }
     let file = syn::parse2::<syn::File>(space.to_stream()).map_err(|error| no_type(&error))?;
-    Ok(prettyplease::unparse(&file))
+    match file.items.iter().find_map(repeated_name) {
+        Some(name) => Err(no_type(&format!(
+            "two of its members would be called `{name}`"
+        ))),
+        None => Ok(prettyplease::unparse(&file)),
+    }
+}
+
+/// A name that stands twice in one type: it parses, and does not compile.
+fn repeated_name(item: &syn::Item) -> Option<String> {
+    let names: Vec<String> = match item {
+        syn::Item::Struct(found) => {
+            let names = found.fields.iter().filter_map(|it| it.ident.as_ref());
+            names.map(ToString::to_string).collect()
+        }
+        syn::Item::Enum(found) => {
+            let names = found.variants.iter().map(|it| &it.ident);
+            names.map(ToString::to_string).collect()
+        }
+        _ => Vec::new(),
+    };
+    let mut seen = BTreeSet::new();
+    names.into_iter().find(|name| !seen.insert(name.clone()))
 }
 
 fn tool_module(tool: &Description, module: &str, degraded: &mut Vec<Degraded>) -> String {

@@ -63,6 +63,10 @@ pub fn decide(call: Call, standing: &Standing, grants: &mut Grants) -> Decision 
     if let Some((code, why)) = standing.disclosed.objection(tool) {
         return deny(call, code, vec![why]);
     }
+    if tool.pinned == Some(false) {
+        let why = "its description is not the one that was accepted into the lock file";
+        return deny(call, Code::DescriptionChanged, vec![why.into()]);
+    }
     let findings = tool.input.findings(call.args.value());
     if !findings.is_empty() {
         let findings = findings

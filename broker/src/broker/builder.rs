@@ -15,8 +15,10 @@ use airlock_core::rules::{BadPattern, Level, Pattern, Rule, Rules};
 use airlock_core::run::{Fsync, GuestIdentity};
 use airlock_core::session::Disclosed;
 use airlock_core::shared::{NoUse, SessionName};
+use codegen::lock::Lock;
 use serde_json::Value;
 
+use super::locked;
 use super::shares::Shares;
 use super::shelf::{Opened, Shelf, Sources};
 use super::tools::{Offered, Tools, tool_left_out};
@@ -26,6 +28,7 @@ use crate::clock::Clock;
 use crate::config::{Config, FlowConfig, PolicyConfig, Secrets, Server, Trust};
 use crate::era_file;
 use crate::journal_file::StateDir;
+use crate::lock_file::{self, LockFile, Pin};
 use crate::resolve::Resolver;
 use crate::sandbox::{Sandbox, SandboxError};
 use crate::shared_file::{SharedError, SharedFile};
@@ -45,6 +48,7 @@ pub struct Builder {
     limits: Limits,
     state_dir: Option<PathBuf>,
     descriptions: Option<ToolFiles>,
+    lock: Option<LockFile>,
     fsync: Fsync,
     secrets: Secrets,
     base_env: Vec<(String, String)>,
@@ -70,6 +74,8 @@ pub enum BuildError {
     Labels(Problem),
     #[error("{0}")]
     ToolFiles(Problem),
+    #[error("{0}")]
+    Lock(Problem),
     #[error(transparent)]
     Shared(#[from] SharedError),
     #[error("the grant `{grant}` is for a {scope}, and this broker has none")]
@@ -106,6 +112,7 @@ impl Builder {
         self.limits = config.limits;
         self.state_dir = Some(config.state_dir);
         self.descriptions = config.descriptions.map(ToolFiles::new);
+        self.lock = config.lock.map(LockFile::new);
         self.fsync = config.fsync;
         self.secrets = config.secrets;
         self.base_env = config.base_env;
@@ -188,6 +195,14 @@ impl Builder {
         self
     }
 
+    /// The lock file. What a server says of its tools must be what was accepted there, or calls
+    /// are refused as `description-changed`. Tools of this process are not looked up.
+    #[must_use]
+    pub fn lock(mut self, path: impl Into<PathBuf>) -> Self {
+        self.lock = Some(LockFile::new(path.into()));
+        self
+    }
+
     #[must_use]
     pub fn fsync(mut self, fsync: Fsync) -> Self {
         self.fsync = fsync;
@@ -241,6 +256,8 @@ impl Builder {
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
         let state = StateDir::new(self.state_dir.clone().ok_or(BuildError::NoStateDir)?);
         self.check_names()?;
+        let lock = self.lock.as_ref().map(LockFile::read_existing).transpose();
+        let lock = lock.map_err(BuildError::Lock)?;
         let opened = Opened::open(self.descriptions.clone()).map_err(BuildError::ToolFiles)?;
         let shares = self.shares(state.path())?;
         let caps = Caps {
@@ -261,7 +278,11 @@ impl Builder {
         let (upstream, listed) = Upstream::connect_all(specs, &surroundings).await;
         let sandbox = loading.await.map_err(|_| BuildError::Interrupted)??;
 
-        let (offered, mut problems) = self.offered(listed)?;
+        let (offered, mut problems) = self.offered(listed, lock.as_ref())?;
+        problems.extend(
+            lock.iter()
+                .flat_map(|lock| locked::problems(lock, &offered)),
+        );
         let sayings = Arc::new(self.flow.sayings.clone());
         let tools = Tools::of(&offered, &opened.loaded, &sayings);
         problems.extend(labels_unfitting(&self.flow, &tools)?);
@@ -346,7 +367,11 @@ impl Builder {
     }
 
     /// What servers and this process offer, and what is wrong with single servers.
-    fn offered(&self, listed: Vec<Listed>) -> Result<(Vec<Offered>, Vec<Problem>), BuildError> {
+    fn offered(
+        &self,
+        listed: Vec<Listed>,
+        lock: Option<&Lock>,
+    ) -> Result<(Vec<Offered>, Vec<Problem>), BuildError> {
         let mut problems = Vec::new();
         let mut offered = Vec::new();
         for list in listed {
@@ -364,9 +389,18 @@ impl Builder {
             }
             let trust = self.servers.iter().find(|it| *it.spec.name.0 == *server);
             let trust = trust.map(|it| it.trust.clone()).unwrap_or_default();
+            let says = lock_file::says(&list);
+            let target = self.target(&server);
+            let pin = match (lock, &target) {
+                (Some(lock), Some(target)) => Pin::of(lock, &server, target),
+                _ => Pin::Free,
+            };
             offered.push(Offered {
                 server,
                 trust,
+                target,
+                says,
+                pin,
                 tools: self.struck(list.tools),
             });
         }
@@ -377,11 +411,21 @@ impl Builder {
                 None => offered.push(Offered {
                     server: tool.server.clone(),
                     trust: Trust::own(),
+                    target: None,
+                    says: None,
+                    pin: Pin::Free,
                     tools: vec![description],
                 }),
             }
         }
         Ok((offered, problems))
+    }
+
+    fn target(&self, server: &str) -> Option<String> {
+        let found = self.servers.iter().find(|it| *it.spec.name.0 == *server);
+        let mut target = found?.spec.target();
+        self.secrets.strike_text(&mut target);
+        Some(target)
     }
 
     /// A server may repeat its credentials in its own descriptions, which the model reads.

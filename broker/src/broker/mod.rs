@@ -5,6 +5,7 @@ mod builder;
 mod cancel;
 mod chance;
 mod event;
+mod locked;
 mod policies;
 mod running;
 mod script;
@@ -32,6 +33,7 @@ use airlock_core::rules::{Pattern, Rules};
 use airlock_core::run::{Fsync, GuestIdentity, RunSpec};
 use codegen::declare::{self, Declarations, Level};
 use codegen::description::Description;
+use codegen::lock::Lock;
 use codegen::stub::{ServerStubs, StubTable, ToolStub};
 use futures_util::future::LocalBoxFuture;
 
@@ -269,6 +271,12 @@ impl Broker {
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         self.0.shelf.now().problems.clone()
+    }
+
+    /// What the servers said of their tools when they were connected, as a lock file has it.
+    #[must_use]
+    pub fn lock(&self) -> Lock {
+        locked::lock(self.0.shelf.offered())
     }
 
     /// Where a run's journal is.

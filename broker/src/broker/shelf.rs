@@ -88,6 +88,10 @@ impl Shelf {
         }
     }
 
+    pub(super) fn offered(&self) -> &[Offered] {
+        &self.sources.offered
+    }
+
     /// What is known now.
     pub(super) fn now(&self) -> Arc<Known> {
         let (stamp, known) = self.last();

@@ -14,12 +14,18 @@ use codegen::validate::Validator;
 use serde_json::Value;
 
 use crate::config::Trust;
+use crate::lock_file::Pin;
 use crate::tool_files::{self, Loaded};
 
 /// One server's tools as they were listed.
 pub(super) struct Offered {
     pub(super) server: String,
     pub(super) trust: Trust,
+    /// Where it is reached; nothing for the host's own tools.
+    pub(super) target: Option<String>,
+    /// What it calls itself.
+    pub(super) says: Option<String>,
+    pub(super) pin: Pin,
     pub(super) tools: Vec<Value>,
 }
 
@@ -51,19 +57,16 @@ impl Tools {
                 .problems
                 .push(Problem::new("tool-renamed", what, "", ""));
         }
-        let trust = |server: &str| {
-            offered
-                .iter()
-                .find(|offer| offer.server == server)
-                .map(|offer| &offer.trust)
-        };
+        let offer = |server: &str| offered.iter().find(|offer| offer.server == server);
         let mut servers = Vec::with_capacity(table.servers.len());
         for stubs in &table.servers {
-            let trust = trust(&stubs.server).cloned().unwrap_or_default();
+            let offer = offer(&stubs.server);
+            let trust = offer.map(|offer| offer.trust.clone()).unwrap_or_default();
+            let pin = offer.map(|offer| offer.pin.clone()).unwrap_or_default();
             let known = stubs
                 .tools
                 .iter()
-                .filter_map(|stub| tools.tool(&stubs.server, &trust, stub))
+                .filter_map(|stub| tools.tool(&stubs.server, (&trust, &pin), stub))
                 .map(|tool| labelled(tool, sayings))
                 .map(Arc::new)
                 .collect();
@@ -86,7 +89,12 @@ impl Tools {
         tools
     }
 
-    fn tool(&mut self, server: &str, trust: &Trust, stub: &ToolStub) -> Option<Tool> {
+    fn tool(
+        &mut self,
+        server: &str,
+        (trust, pin): (&Trust, &Pin),
+        stub: &ToolStub,
+    ) -> Option<Tool> {
         let description = self.descriptions.get(stub.description)?;
         let compiled = compile(description);
         let (input, output) = match compiled {
@@ -106,7 +114,7 @@ impl Tools {
             description_digest: description.digest,
             effects: effects(description, trust),
             labelling: Arc::default(),
-            pinned: None,
+            pinned: pin.holds(description),
             unwrap: stub.unwrap,
             input,
             output,
@@ -238,6 +246,9 @@ mod tests {
         let offered = Offered {
             server: "fs".into(),
             trust,
+            target: None,
+            says: None,
+            pin: Pin::default(),
             tools,
         };
         Tools::of(&[offered], &Loaded::default(), &Sayings::default())

@@ -21,6 +21,8 @@ pub const CONFIGURATION: u8 = 30;
 pub const JOURNAL: u8 = 31;
 /// Something is wrong with a policy, or a case of it comes out otherwise.
 pub const POLICY: u8 = 32;
+/// What servers say is not what the lock file has.
+pub const LOCK: u8 = 33;
 /// Cancelled, by Ctrl-C or a signal.
 pub const CANCELLED: u8 = 130;
 
@@ -55,6 +57,7 @@ pub fn of_problem(problem: &Problem) -> u8 {
         "journal-unwritable" | "journal-unreadable" | "journal-broken" | "state-unreadable" => {
             JOURNAL
         }
+        "lock-invalid" => LOCK,
         "limit-source" | "limit-payload" => LIMIT,
         "cancelled" => CANCELLED,
         _ => INTERNAL,

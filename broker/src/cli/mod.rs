@@ -7,6 +7,7 @@ mod engines;
 pub mod exit;
 mod grants;
 mod input;
+mod lock;
 mod options;
 mod policy;
 mod progress;
@@ -48,6 +49,8 @@ enum Command {
     /// Keep the folder of tool files, which add to what servers say of their tools
     #[command(subcommand)]
     Descriptions(descriptions::DescriptionsCommand),
+    /// Pin what servers say of their tools; accept, show or check what has changed
+    Lock(Box<lock::LockOptions>),
     /// Check policies, and hold them against their cases
     #[command(subcommand)]
     Policy(policy::PolicyCommand),
@@ -77,6 +80,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, environment: Environm
         Command::Serve(options) => serve::run(*options, &environment),
         Command::Types(options) => types::run(*options, &environment),
         Command::Descriptions(command) => descriptions::run(command, &environment),
+        Command::Lock(options) => lock::run(*options, &environment),
         Command::Policy(command) => policy::run(command, &environment),
         Command::Runs(command) => runs::run(command, &environment),
         Command::Grants(command) => grants::run(command, &environment),
@@ -98,6 +102,7 @@ impl Command {
             Self::Run(options) => options.json,
             Self::Types(options) => options.json,
             Self::Descriptions(command) => command.is_json(),
+            Self::Lock(options) => options.json,
             Self::Policy(command) => command.is_json(),
             Self::Runs(command) => command.is_json(),
             Self::Grants(command) => command.is_json(),

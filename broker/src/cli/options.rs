@@ -28,6 +28,9 @@ pub(super) struct ServerOptions {
     /// A folder of tool files, SERVER/TOOL.json, that add to what servers say
     #[arg(long, value_name = "FOLDER")]
     pub(super) descriptions: Option<PathBuf>,
+    /// The lock file: what servers say of their tools must be what was accepted there
+    #[arg(long, value_name = "FILE")]
+    lock: Option<PathBuf>,
     /// Goes on without the servers that cannot be reached
     #[arg(long)]
     pub(super) skip_unreachable: bool,
@@ -124,6 +127,7 @@ impl ServerOptions {
             config,
             labels,
             descriptions,
+            lock,
             ..
         } = self;
         Ok(Flags {
@@ -132,6 +136,7 @@ impl ServerOptions {
             config,
             labels,
             descriptions,
+            lock,
             demo,
             ..Flags::default()
         })

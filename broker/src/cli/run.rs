@@ -222,7 +222,8 @@ pub(super) fn build_problem(error: BuildError) -> Problem {
     match error {
         BuildError::Server(problem)
         | BuildError::Labels(problem)
-        | BuildError::ToolFiles(problem) => problem,
+        | BuildError::ToolFiles(problem)
+        | BuildError::Lock(problem) => problem,
         BuildError::Shared(error) => super::grants::unreadable(&error),
         BuildError::NoScope { .. } => super::options::usage(
             "a grant cannot be used",

@@ -21,6 +21,7 @@ use crate::upstream::{Era, EraChoice};
 pub(crate) struct FileConfig {
     pub(crate) state_dir: Option<PathBuf>,
     pub(crate) descriptions: Option<PathBuf>,
+    pub(crate) lock: Option<PathBuf>,
     pub(crate) fsync: Option<Located>,
     pub(crate) limits: Vec<(String, Located)>,
     pub(crate) servers: Vec<Declared>,
@@ -42,6 +43,7 @@ pub(crate) struct Located {
 struct Document {
     state_dir: Option<PathBuf>,
     descriptions: Option<PathBuf>,
+    lock: Option<PathBuf>,
     fsync: Option<Spanned<String>>,
     #[serde(default)]
     limits: BTreeMap<String, Spanned<Amount>>,
@@ -157,6 +159,7 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
     Ok(FileConfig {
         state_dir: document.state_dir,
         descriptions: document.descriptions,
+        lock: document.lock,
         fsync: document.fsync.map(located),
         limits: limits.collect(),
         servers: servers.collect::<Result<_, _>>()?,

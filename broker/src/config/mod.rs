@@ -61,6 +61,8 @@ pub struct Flags {
     pub state_dir: Option<PathBuf>,
     /// The folder of tool files.
     pub descriptions: Option<PathBuf>,
+    /// The lock file that servers are held against.
+    pub lock: Option<PathBuf>,
     pub fsync: Option<String>,
     /// This program, when its own demo server is wanted under the name `demo`.
     pub demo: Option<PathBuf>,
@@ -77,6 +79,8 @@ pub struct Config {
     pub state_dir: PathBuf,
     /// The folder of tool files, when one is named.
     pub descriptions: Option<PathBuf>,
+    /// The lock file that servers are held against.
+    pub lock: Option<PathBuf>,
     pub fsync: Fsync,
     pub secrets: Secrets,
     /// What a server's process finds in its environment besides what is configured for it.
@@ -119,6 +123,7 @@ struct Gathered {
     limits: Vec<(String, Located)>,
     state_dir: Option<PathBuf>,
     descriptions: Option<PathBuf>,
+    lock: Option<PathBuf>,
     fsync: Option<Located>,
     warnings: Vec<Problem>,
 }
@@ -139,6 +144,7 @@ impl Gathered {
         self.limits.extend(file.limits);
         self.state_dir = file.state_dir.or(self.state_dir.take());
         self.descriptions = file.descriptions.or(self.descriptions.take());
+        self.lock = file.lock.or(self.lock.take());
         self.fsync = file.fsync.or(self.fsync.take());
     }
 
@@ -181,6 +187,7 @@ impl Gathered {
         self.limits.extend(flags.limits.into_iter().map(located));
         self.state_dir = flags.state_dir.or(self.state_dir.take());
         self.descriptions = flags.descriptions.or(self.descriptions.take());
+        self.lock = flags.lock.or(self.lock.take());
         self.fsync = flags
             .fsync
             .map(|text| Located {
@@ -238,6 +245,7 @@ impl Gathered {
             limits,
             state_dir,
             descriptions: self.descriptions,
+            lock: self.lock,
             fsync,
             secrets: Secrets::new(secrets),
             base_env,

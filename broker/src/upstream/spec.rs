@@ -127,6 +127,25 @@ impl ServerSpec {
         codegen::canonical::digest(&identity)
     }
 
+    /// The program with its arguments, or the address, as a lock file has it: without any
+    /// credential, and without the folder of the program, which differs from machine to machine.
+    #[must_use]
+    pub fn target(&self) -> String {
+        let mut target = match &self.transport {
+            Transport::Stdio { command, args, .. } => {
+                let program = command.rsplit('/').next().unwrap_or(command);
+                let words: Vec<&str> = [program]
+                    .into_iter()
+                    .chain(args.iter().map(String::as_str))
+                    .collect();
+                words.join(" ")
+            }
+            Transport::Http { url, .. } => url.to_string(),
+        };
+        Secrets::new(self.secrets().iter().map(Secret::expose)).strike_text(&mut target);
+        target
+    }
+
     /// Everything that must not appear in a text about this server. A short
     /// value (`true`, `info`) is no secret and would only make texts unreadable.
     pub(super) fn secrets(&self) -> Vec<Secret> {

@@ -60,6 +60,13 @@ fn what_has_no_counterpart_is_plain_json_and_listed() {
 }
 
 #[test]
+fn two_properties_that_would_be_one_field_are_no_type() {
+    let properties = json!({"a-b": {"type": "string"}, "a_b": {"type": "string"}});
+    let types = types(&[json!({"name": "t", "inputSchema": {"properties": properties}})]);
+    assert_eq!(types.degraded.len(), 1, "{}", types.text);
+}
+
+#[test]
 fn names_are_distinct_and_do_not_depend_on_the_order() {
     let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
     let names = [

@@ -4,6 +4,7 @@ mod descriptions;
 mod errors;
 mod exits;
 mod journal;
+mod lock;
 mod policy;
 mod report;
 mod rogue;

@@ -1,0 +1,127 @@
+//! `airlock lock`: pin what the servers say of their tools, look at what has
+//! changed since, and accept it.
+
+use airlock_core::problem::Problem;
+use clap::{Args, ValueEnum};
+use codegen::lock::{Change, Lock, diff};
+use serde_json::json;
+
+use super::options::{ServerOptions, StateOptions, usage};
+use super::run::build_problem;
+use super::screen::Screen;
+use super::{Outcome, exit, print, print_json, runtime};
+use crate::broker::Broker;
+use crate::config::{Config, Environment};
+use crate::lock_file::LockFile;
+use crate::render::escape;
+
+/// Where the lock is, unless --lock or the configuration says otherwise.
+const FILE: &str = "airlock.lock";
+
+#[derive(Debug, Args)]
+pub(super) struct LockOptions {
+    /// Show what has changed since, and write nothing
+    #[arg(value_name = "diff", value_enum)]
+    action: Option<Action>,
+    /// Write nothing, and exit with 33 when anything has changed
+    #[arg(long, conflicts_with = "action")]
+    check: bool,
+    /// Forget the servers that are in the lock file and are not configured any more
+    #[arg(long)]
+    prune: bool,
+    #[command(flatten, next_help_heading = "Servers")]
+    servers: ServerOptions,
+    #[command(flatten)]
+    state: StateOptions,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Action {
+    Diff,
+}
+
+pub(super) fn run(options: LockOptions, environment: &Environment) -> Outcome {
+    let screen = Screen::of_process(environment, false);
+    let required = !options.servers.skip_unreachable;
+    let mut flags = options.servers.into_flags()?;
+    flags.state_dir = options.state.state_dir;
+    let mut config = Config::load(flags, environment)?;
+    config.warnings.iter().for_each(|it| screen.warning(it));
+    let file = LockFile::new(config.lock.take().unwrap_or_else(|| FILE.into()));
+    if config.servers.is_empty() {
+        let next = "--server, --mcp-config, --config and --demo say which servers there are";
+        return Err(usage(
+            "there is nothing to lock",
+            "no server is configured",
+            next,
+        ));
+    }
+    let before = if options.check {
+        file.read_existing()?
+    } else {
+        file.read()?.unwrap_or_default()
+    };
+    let mut now = asked(config, required, &screen)?;
+    if !options.prune {
+        for (name, server) in &before.servers {
+            now.servers
+                .entry(name.clone())
+                .or_insert_with(|| server.clone());
+        }
+    }
+    let changes = diff(&before, &now);
+    let writes = !options.check && options.action.is_none();
+    let written = writes && file.write(&now)?;
+    if options.json {
+        let path = file.path().display().to_string();
+        print_json(&json!({ "file": path, "changes": changes, "written": written }))?;
+    } else {
+        show(&changes)?;
+        screen.remark(&format!("{}\n", ending(&file, &changes, writes)));
+    }
+    Ok(if options.check && !changes.is_empty() {
+        exit::LOCK
+    } else {
+        exit::DONE
+    })
+}
+
+fn asked(config: Config, required: bool, screen: &Screen) -> Result<Lock, Problem> {
+    runtime()?.block_on(async {
+        let builder = Broker::builder().servers_required(required).config(config);
+        let broker = builder.build().await.map_err(build_problem)?;
+        let told = |it: &&Problem| !matches!(&*it.code, "rule-unmatched" | "tool-renamed");
+        let problems = broker.problems();
+        problems
+            .iter()
+            .filter(told)
+            .for_each(|it| screen.warning(it));
+        let lock = broker.lock();
+        broker.close().await;
+        Ok(lock)
+    })
+}
+
+fn show(changes: &[Change]) -> Result<(), Problem> {
+    let lines: String = changes
+        .iter()
+        .map(|change| format!("{}\n", escape::line(&change.to_string())))
+        .collect();
+    print(&lines)
+}
+
+fn ending(file: &LockFile, changes: &[Change], writes: bool) -> String {
+    let path = file.path().display();
+    let count = match changes.len() {
+        1 => "1 change".to_owned(),
+        count => format!("{count} changes"),
+    };
+    match (changes.is_empty(), writes) {
+        (true, _) => format!("{path}: nothing has changed"),
+        (false, true) => format!("{path}: {count} accepted"),
+        (false, false) => format!("{path}: {count}; `airlock lock` accepts them"),
+    }
+}
