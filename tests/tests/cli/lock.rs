@@ -178,7 +178,7 @@ fn a_lock_that_is_missing_or_edited_stops_the_run_before_it_starts() {
     let text = std::fs::read_to_string(&path).unwrap();
     for (text, part) in [
         (
-            text.replace("\"ping\",\n", "\"pong\",\n"),
+            text.replace("\"name\": \"ping\"", "\"name\": \"pong\""),
             "edited it by hand",
         ),
         (
