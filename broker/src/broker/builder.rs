@@ -21,7 +21,7 @@ use serde_json::Value;
 use super::locked;
 use super::shares::Shares;
 use super::shelf::{Opened, Shelf, Sources};
-use super::tools::{Offered, Tools, tool_left_out};
+use super::tools::{Offered, Tools, tool_left_out, unmatched};
 use super::{Broker, InProcessTool, Inner, policies};
 use crate::approver::Approver;
 use crate::clock::Clock;
@@ -489,17 +489,4 @@ fn labels_problem(unfitting: Unfitting) -> Problem {
     );
     let what = format!("the labels in {} fit nothing", unfitting.origin);
     Problem::new("config-invalid", what, unfitting.what, next)
-}
-
-fn unmatched(rule: &Rule, closest: Option<ToolId>) -> Problem {
-    let next = closest.map_or_else(
-        || "`airlock types --detail names` lists all tools".to_owned(),
-        |tool| format!("did you mean `{tool}`?"),
-    );
-    Problem::new(
-        "rule-unmatched",
-        format!("the rule {rule} matches no tool"),
-        "",
-        next,
-    )
 }

@@ -8,6 +8,7 @@ use airlock_core::catalog::{Catalog, Check, Effects, Server, Tool};
 use airlock_core::flow::Sayings;
 use airlock_core::id::{ServerName, ToolId, ToolName};
 use airlock_core::problem::Problem;
+use airlock_core::rules::Rule;
 use codegen::description::Description;
 use codegen::stub::{StubTable, ToolStub};
 use codegen::validate::Validator;
@@ -172,6 +173,20 @@ pub(super) fn tool_left_out(server: &str, why: String) -> Problem {
         "tool-unusable",
         format!("a tool of `{server}` is left out"),
         why,
+        next,
+    )
+}
+
+/// A rule that is about nothing.
+pub(super) fn unmatched(rule: &Rule, closest: Option<ToolId>) -> Problem {
+    let next = closest.map_or_else(
+        || "`airlock types --detail names` lists all tools".to_owned(),
+        |tool| format!("did you mean `{tool}`?"),
+    );
+    Problem::new(
+        "rule-unmatched",
+        format!("the rule {rule} matches no tool"),
+        "",
         next,
     )
 }
