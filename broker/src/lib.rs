@@ -9,6 +9,7 @@ mod broker;
 pub mod cli;
 mod clock;
 pub mod config;
+mod deep_stack;
 pub mod demo;
 mod drive;
 mod era_file;
@@ -27,6 +28,6 @@ pub mod upstream;
 pub use airlock_core as core;
 pub use approver::Approver;
 pub use broker::{
-    Broker, BuildError, Builder, Cancel, InProcessTool, NoChance, RunEvent, Running, Script, Seat,
-    ToolFailure,
+    Broker, BuildError, Builder, Cancel, Check, CheckReport, InProcessTool, NoChance, RunEvent,
+    Running, Script, Seat, ToolFailure,
 };

@@ -1,7 +1,8 @@
-//! Tool descriptions in; declarations, stubs and validators out. Pure: the
+//! Tool descriptions in; declarations, stubs, validators and the check of scripts out. Pure: the
 //! same input gives the same bytes, nothing is fetched, nothing panics.
 
 pub mod canonical;
+pub mod check;
 pub mod closest;
 pub mod declare;
 pub mod description;

@@ -1,4 +1,5 @@
 // case: ARG-05
+// check: warn
 // expect: script_error
 // name: TypeError
 // calls: box.echo=0

@@ -1,4 +1,5 @@
 // case: ARG-06
+// check: warn
 // expect: ok
 // value: "invalid-arguments"
 // calls: box.pay=0

@@ -1,4 +1,5 @@
 // case: ARG-13
+// check: warn
 // expect: ok
 // value: ["invalid-arguments",true]
 // calls: box.send=0

@@ -1,4 +1,5 @@
 // case: ARG-13
+// check: warn
 // expect: script_error
 // name: ReferenceError
 await boks.echo({});

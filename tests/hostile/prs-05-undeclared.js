@@ -1,4 +1,5 @@
 // case: PRS-05
+// check: warn
 // expect: script_error
 // name: ReferenceError
 undeclared = 1;

@@ -1,4 +1,5 @@
 // case: PRS-06
+// check: warn
 // expect: script_error
 // name: ReferenceError
 return require("fs");

@@ -39,6 +39,8 @@ pub struct CaseFile {
     /// Limits that differ from [`default_limits`].
     pub limits: Map<String, Value>,
     pub seed: Option<u64>,
+    /// What is certainly wrong with the script is only said: the trick lies behind the check.
+    pub check_warns: bool,
     /// A second run gives the same value.
     pub same_twice: bool,
     /// What the process may keep of the run, when the usual bound does not fit.
@@ -111,6 +113,7 @@ fn set(case: &mut CaseFile, key: &str, value: &str) -> Result<()> {
     match key {
         "case" => case.case = value.into(),
         "expect" => case.expect = alternatives(value),
+        "check" if value == "warn" => case.check_warns = true,
         "value" => case.value = Some(serde_json::from_str(value)?),
         "name" => case.error_name = Some(value.into()),
         "error" => case.error_contains.push(value.into()),

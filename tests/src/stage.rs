@@ -14,7 +14,7 @@ use airlock::core::id::RunId;
 use airlock::core::limits::Limits;
 use airlock::core::report::Report;
 use airlock::core::run::Fsync;
-use airlock::{Broker, Builder, Running, Script};
+use airlock::{Broker, Builder, Check, Running, Script};
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -211,6 +211,11 @@ impl Stage {
                 ..Carried::default()
             }),
             false => script,
+        };
+        let script = if case.check_warns {
+            script.with_check(Check::Warn)
+        } else {
+            script
         };
         let script = match case.seed {
             Some(seed) => script.with_seed(seed),

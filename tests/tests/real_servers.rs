@@ -101,7 +101,7 @@ const resource = await ev.get_resource_reference({ resourceType: "Text", resourc
 const long = await ev.trigger_long_running_operation({ duration: 0.2, steps: 2 });
 let refused;
 try {
-  await ev.echo({ massage: "x" });
+  await ev.echo(structuredClone({ massage: "x" }));
 } catch (e) {
   refused = [e.code, e.message.includes("message")];
 }
@@ -291,7 +291,7 @@ const made = await memory.create_entities({
 await memory.create_relations({ relations: [{ from: "Ada", to: "Engine", relationType: "described" }] });
 const graph = await memory.read_graph({});
 const found = await memory.search_nodes({ query: "notes" });
-const wrong = await memory.create_entities({ entities: [{ name: "x" }] }).catch((e) => e.code);
+const wrong = await memory.create_entities(structuredClone({ entities: [{ name: "x" }] })).catch((e) => e.code);
 return { made, graph, found, wrong };
 "#;
     let value = value(&home, &json!({"memory": server}), code);

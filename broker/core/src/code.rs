@@ -29,6 +29,8 @@ pub enum Code {
     LimitPayload,
     LimitSource,
     LimitJournal,
+    /// The check before the run was certain that the script is wrong; nothing was started.
+    CheckFailed,
     /// An uncaught error of the script that is not a `ToolError`.
     ScriptError,
     /// The script awaited something that nothing can settle.
@@ -43,7 +45,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::ToolFailed,
         Self::ResultInvalid,
         Self::InvalidArguments,
@@ -63,6 +65,7 @@ impl Code {
         Self::LimitPayload,
         Self::LimitSource,
         Self::LimitJournal,
+        Self::CheckFailed,
         Self::ScriptError,
         Self::Deadlock,
         Self::EngineFault,
@@ -95,6 +98,7 @@ impl Code {
             Self::LimitPayload => "limit-payload",
             Self::LimitSource => "limit-source",
             Self::LimitJournal => "limit-journal",
+            Self::CheckFailed => "check-failed",
             Self::ScriptError => "script-error",
             Self::Deadlock => "deadlock",
             Self::EngineFault => "engine-fault",

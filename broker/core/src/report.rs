@@ -15,6 +15,9 @@ pub struct Report {
     /// The script's value; `null` when there is none.
     pub value: Option<Box<RawValue>>,
     pub error: Option<ReportedError>,
+    /// What the check before the run found, in the order of the script.
+    #[serde(default)]
+    pub findings: Vec<ReportedFinding>,
     pub console: Vec<ReportedLine>,
     /// Console bytes that were dropped because of the limit.
     #[serde(default)]
@@ -47,6 +50,27 @@ pub struct ReportedError {
     pub line: Option<u32>,
     pub column: Option<u32>,
     pub stack: String,
+}
+
+/// One thing that is wrong with a script, or likely is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportedFinding {
+    pub severity: ReportedSeverity,
+    /// One of `codegen::check::FindingCode`, as a word.
+    pub code: String,
+    pub line: u32,
+    pub column: u32,
+    pub message: String,
+    /// What to write instead.
+    pub suggestion: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReportedSeverity {
+    /// Certain: it stops a run before any effect.
+    Error,
+    Warning,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

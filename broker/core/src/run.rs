@@ -26,6 +26,7 @@ use crate::grant::{GrantSpec, Grants};
 use crate::id::{CallId, Digest, RunId};
 use crate::journal::{Body, Entry};
 use crate::limits::{Limit, Limits};
+use crate::report::{ReportedError, ReportedFinding};
 
 use batch::Batch;
 use calls::Calls;
@@ -39,6 +40,8 @@ pub struct RunSpec {
     pub run: RunId,
     pub script_name: String,
     pub script: String,
+    /// What was found out about the script beforehand.
+    pub check: ScriptCheck,
     /// JSON text of the global `input`; empty means `undefined`.
     pub input: Vec<u8>,
     pub seed: u64,
@@ -49,6 +52,16 @@ pub struct RunSpec {
     pub fsync: Fsync,
     pub guest: GuestIdentity,
     pub grants: GrantSpec,
+}
+
+/// What the check before a run says of its script.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ScriptCheck {
+    /// What the guest is given when it is not the script itself: the script without types.
+    pub blanked: Option<String>,
+    pub findings: Vec<ReportedFinding>,
+    /// Why nothing is started at all.
+    pub rejection: Option<ReportedError>,
 }
 
 /// Which engine runs the script, for the journal.

@@ -4,6 +4,7 @@
 mod builder;
 mod cancel;
 mod chance;
+mod checked;
 mod event;
 mod locked;
 mod policies;
@@ -52,6 +53,7 @@ use shelf::Shelf;
 pub use builder::{BuildError, Builder};
 pub use cancel::Cancel;
 pub use chance::NoChance;
+pub use checked::{Check, CheckReport};
 pub use event::RunEvent;
 pub use running::Running;
 pub use script::Script;
@@ -144,7 +146,11 @@ impl Broker {
             Err(_) => return never_started(Code::Internal),
         };
         let now_ms = broker.clock.now_ms();
-        let standing = broker.shelf.now().standing.clone();
+        let known = broker.shelf.now();
+        let standing = Standing {
+            disclosed: seat.disclosed,
+            ..known.standing.clone()
+        };
         let catalog = &standing.catalog;
         let is_gone = |run: &RunId, since_ms: u64| {
             !broker.state.is_running(run) && since_ms.saturating_add(STARTING_MS) < now_ms
@@ -158,6 +164,7 @@ impl Broker {
             Ok(loaded) => loaded,
             Err(error) => return unreadable(&error),
         };
+        let check = checked::before_run(&script, broker, &known, &standing);
         let mut carried = script.carried;
         if let Some(session) = &loaded.session {
             carried.get_or_insert_default().join(&session.carried);
@@ -168,14 +175,12 @@ impl Broker {
         let record = Record::new(broker.state.clone(), run.clone(), &broker.secrets);
         let spec = RunSpec {
             run: run.clone(),
+            check,
             script_name: script.name,
             script: script.text,
             input: script.input,
             seed,
-            standing: Standing {
-                disclosed: seat.disclosed,
-                ..standing.clone()
-            },
+            standing,
             flow: broker.flow_of(carried),
             limits: script.limits.unwrap_or(broker.limits),
             fsync: broker.fsync,
@@ -201,6 +206,14 @@ impl Broker {
             };
         }
         report
+    }
+
+    /// What can be known to be wrong with a script without running it.
+    #[must_use]
+    pub fn check(&self, script: &Script) -> CheckReport {
+        let broker = &*self.0;
+        let known = broker.shelf.now();
+        CheckReport::of(&script.name, &script.text, known.surface(), &broker.secrets)
     }
 
     /// The tools that scripts may see.
@@ -360,6 +373,7 @@ fn never_started(code: Code) -> Report {
         code: Some(code),
         value: None,
         error: None,
+        findings: Vec::new(),
         console: Vec::new(),
         console_dropped_bytes: 0,
         calls: Vec::new(),

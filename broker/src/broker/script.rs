@@ -4,6 +4,8 @@ use airlock_core::flow::Carried;
 use airlock_core::limits::Limits;
 use serde_json::Value;
 
+use super::Check;
+
 /// One script with everything that it is started with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {
@@ -13,6 +15,7 @@ pub struct Script {
     pub(crate) seed: Option<u64>,
     pub(crate) limits: Option<Limits>,
     pub(crate) carried: Option<Carried>,
+    pub(crate) check: Check,
 }
 
 impl Script {
@@ -25,10 +28,12 @@ impl Script {
             seed: None,
             limits: None,
             carried: None,
+            check: Check::default(),
         }
     }
 
-    /// The name that positions in errors carry, such as `triage.js`.
+    /// The name that positions in errors carry, such as `triage.js`. One that ends in `.ts` is
+    /// always TypeScript.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
         Self {
@@ -63,6 +68,12 @@ impl Script {
             carried: Some(carried),
             ..self
         }
+    }
+
+    /// What the check before the run may do; it stops what is certainly wrong when nothing is said.
+    #[must_use]
+    pub fn with_check(self, check: Check) -> Self {
+        Self { check, ..self }
     }
 
     /// Other limits than the broker's, for this run alone.

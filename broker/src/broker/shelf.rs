@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use airlock_core::decide::Standing;
 use airlock_core::flow::Sayings;
 use airlock_core::problem::Problem;
+use codegen::check::Surface;
 use codegen::description::Description;
 use codegen::stub::StubTable;
 
@@ -21,6 +22,13 @@ pub(crate) struct Known {
     pub(crate) descriptions: Arc<Vec<Description>>,
     pub(crate) stubs: Arc<StubTable>,
     pub(crate) problems: Vec<Problem>,
+}
+
+impl Known {
+    /// What scripts are checked against.
+    pub(crate) fn surface(&self) -> Surface<'_> {
+        Surface::new(&self.stubs, &self.descriptions)
+    }
 }
 
 pub(super) struct Shelf {

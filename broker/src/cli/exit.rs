@@ -89,6 +89,7 @@ mod tests {
                 code,
                 value: None,
                 error: None,
+                findings: Vec::new(),
                 console: Vec::new(),
                 console_dropped_bytes: 0,
                 calls: Vec::new(),

@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 
 mod approvers;
+mod check;
 mod demo_server;
 mod descriptions;
 mod engines;
@@ -44,6 +45,8 @@ enum Command {
     Run(Box<run::RunOptions>),
     /// Serve all tools to an agent host, as one MCP server on stdio
     Serve(Box<serve::ServeOptions>),
+    /// Find what is wrong with a script, without running it
+    Check(Box<check::CheckOptions>),
     /// Print what a script may call, as TypeScript declarations
     Types(Box<types::TypesOptions>),
     /// Keep the folder of tool files, which add to what servers say of their tools
@@ -78,6 +81,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, environment: Environm
     let outcome = match cli.command {
         Command::Run(options) => run::run(*options, &environment),
         Command::Serve(options) => serve::run(*options, &environment),
+        Command::Check(options) => check::run(*options, &environment),
         Command::Types(options) => types::run(*options, &environment),
         Command::Descriptions(command) => descriptions::run(command, &environment),
         Command::Lock(options) => lock::run(*options, &environment),
@@ -100,6 +104,7 @@ impl Command {
     fn is_json(&self) -> bool {
         match self {
             Self::Run(options) => options.json,
+            Self::Check(options) => options.json,
             Self::Types(options) => options.json,
             Self::Descriptions(command) => command.is_json(),
             Self::Lock(options) => options.json,

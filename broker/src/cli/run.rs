@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use airlock_core::problem::Problem;
 use airlock_core::report::{Report, Status};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use sandbox_protocol::ConsoleLevel;
 
 use super::approvers::{self, ApprovalOptions};
@@ -15,7 +15,7 @@ use super::progress::Progress;
 use super::screen::Screen;
 use super::signals::{cancel_on_signals, outlive_full_files};
 use super::{Outcome, exit, input, print, print_json, runtime};
-use crate::broker::{Broker, BuildError, Cancel, RunEvent, Script};
+use crate::broker::{Broker, BuildError, Cancel, Check, RunEvent, Script};
 use crate::config::{Config, Environment};
 use crate::render::{self, escape};
 use crate::sandbox::SandboxError;
@@ -35,6 +35,9 @@ pub(super) struct RunOptions {
     servers: ServerOptions,
     #[command(flatten, next_help_heading = "Rules")]
     rules: RuleOptions,
+    /// What is certainly wrong with the script stops the run, or is said and runs [default: stop]
+    #[arg(long, value_enum, default_value_t = CheckMode::Stop, hide_default_value = true, value_name = "MODE", help_heading = "Run")]
+    check: CheckMode,
     #[command(flatten, next_help_heading = "Approval")]
     approval: ApprovalOptions,
     #[command(flatten, next_help_heading = "Limits")]
@@ -61,6 +64,21 @@ pub(super) struct RunOptions {
     /// Nothing on stderr but console lines, questions and problems
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum CheckMode {
+    Stop,
+    Warn,
+}
+
+impl From<CheckMode> for Check {
+    fn from(mode: CheckMode) -> Self {
+        match mode {
+            CheckMode::Stop => Self::Stop,
+            CheckMode::Warn => Self::Warn,
+        }
+    }
 }
 
 pub(super) fn run(options: RunOptions, environment: &Environment) -> Outcome {
@@ -122,7 +140,9 @@ impl Source {
         }
         let (path, code) = (options.script.as_deref(), options.code.clone());
         let (name, text) = input::script(path, code, &config.limits)?;
-        let mut script = Script::body(text.clone()).named(name.clone());
+        let mut script = Script::body(text.clone())
+            .named(name.clone())
+            .with_check(options.check.into());
         if let Some(argument) = &options.input {
             script = script.with_input(&input::input(argument, &config.limits)?);
         }
@@ -182,6 +202,7 @@ impl Job<'_> {
         } else if let Some(value) = &report.value {
             print(&render::value(value, std::io::stdout().is_terminal()))?;
         }
+        self.show_findings(report, source);
         if let Some(mut problem) = render::ending(report, &source.name) {
             let error = report.error.as_ref();
             if no_servers && error.is_some_and(|error| error.name == "ReferenceError") {
@@ -204,6 +225,21 @@ impl Job<'_> {
             self.screen.remark(&format!("{footer}\n"));
         }
         Ok(())
+    }
+
+    /// What stopped the run is shown as its problem.
+    fn show_findings(&self, report: &Report, source: &Source) {
+        let stopped_by = report.error.as_ref().filter(|_| report.usage.guest_ms == 0);
+        for finding in &report.findings {
+            let is_told = stopped_by.is_some_and(|error| {
+                (error.line, error.column) == (Some(finding.line), Some(finding.column))
+                    && error.message.starts_with(&finding.message)
+            });
+            if !is_told {
+                let shown = render::finding(finding, &source.name, &source.text, self.screen.style);
+                self.screen.remark(&shown);
+            }
+        }
     }
 
     /// With `--json` the lines are in the report, and still shown as they happen.

@@ -1,6 +1,6 @@
 //! `airlock types`: what a script may call, from servers or from a saved list.
 
-mod saved;
+pub(super) mod saved;
 
 use airlock_core::id::{ServerName, ToolId, ToolName};
 use airlock_core::problem::Problem;
@@ -72,10 +72,10 @@ impl From<Detail> for Level {
 }
 
 /// What there is to write about, wherever it came from.
-struct Found {
-    descriptions: Vec<Description>,
-    stubs: StubTable,
-    problems: Vec<Problem>,
+pub(super) struct Found {
+    pub(super) descriptions: Vec<Description>,
+    pub(super) stubs: StubTable,
+    pub(super) problems: Vec<Problem>,
 }
 
 pub(super) fn run(options: TypesOptions, environment: &Environment) -> Outcome {

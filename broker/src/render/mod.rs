@@ -2,12 +2,14 @@
 //! is JSON, and is made by serde where it is printed.
 
 pub mod escape;
+mod findings;
 mod grants;
 mod history;
 mod report;
 
 use airlock_core::problem::Problem;
 
+pub use findings::{finding, findings_summary};
 pub use grants::{grant, grant_file, grant_line};
 pub use history::{history, verification};
 pub use report::{calls, ending, excerpt, footer, value};

@@ -44,6 +44,13 @@ pub fn ending(report: &Report, script_name: &str) -> Option<Problem> {
     let error = report.error.as_ref();
     let (what, why) = match (report.status, error) {
         (Status::Done, _) => return None,
+        (Status::Failed, Some(error)) if code == Code::CheckFailed => (
+            format!(
+                "the script was not started: it is wrong{}",
+                place(error, script_name)
+            ),
+            escape::brief(&error.message, MESSAGE_CHARS_SHOWN),
+        ),
         (Status::Failed, Some(error)) => (
             format!("the script failed{}", place(error, script_name)),
             thrown(error),
@@ -117,7 +124,11 @@ fn is_withheld(call: &ReportedCall) -> bool {
 /// The line of the script where it failed, and a mark under the place.
 #[must_use]
 pub fn excerpt(error: &ReportedError, script: &str) -> Option<String> {
-    let (number, column) = (error.line?, error.column?);
+    marked(error.line?, error.column?, script)
+}
+
+/// A line of the script, and a mark under one of its columns.
+pub(super) fn marked(number: u32, column: u32, script: &str) -> Option<String> {
     let line = script
         .lines()
         .nth(usize::try_from(number).ok()?.checked_sub(1)?)?;
@@ -230,7 +241,7 @@ fn next(code: Code) -> &'static str {
         Code::LimitPayload => "pass less at a time, or allow more with --limit args=… or value=…",
         Code::LimitSource => "make the script smaller, or allow more with --limit script=…",
         Code::LimitJournal => "call less often or with less, or allow more with --limit journal=…",
-        Code::ScriptError => "correct the script",
+        Code::ScriptError | Code::CheckFailed => "correct the script",
         Code::Deadlock => {
             "await only what can still settle: calls, timers, and promises that something resolves"
         }

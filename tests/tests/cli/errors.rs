@@ -243,9 +243,11 @@ fn a_misspelt_tool_or_server_is_named_with_the_closest_one() {
 #[test]
 fn arguments_that_do_not_fit_never_leave_and_say_what_would() {
     let home = Home::new();
-    let report = crate::demo(&home, "await demo.logs_query({levle: 'error'})", &[])
+    let script = "await demo.logs_query({levle: 'error'})";
+    let report = crate::demo(&home, script, &["--check", "warn"])
         .expect_code(20)
         .json();
+    assert_eq!(report["findings"][0]["code"], "unknown-property");
     assert_eq!(report["code"], "invalid-arguments");
     let message = report["error"]["message"].as_str().unwrap();
     assert!(

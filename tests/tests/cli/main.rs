@@ -1,5 +1,6 @@
 //! The command from outside: what a person or a program gives it and gets back.
 
+mod check;
 mod descriptions;
 mod errors;
 mod exits;

@@ -25,6 +25,8 @@ pub(super) enum Ending {
     /// The script's value; none for `undefined`.
     Returned(Option<Box<RawValue>>),
     Threw(Box<ScriptError>),
+    /// The check before the run was certain that the script is wrong.
+    Rejected(Box<ReportedError>),
     Deadlock,
     Limit(Limit),
     TooManyDenials,
@@ -167,6 +169,7 @@ impl Run {
                 _ => None,
             },
             error,
+            findings: self.spec.check.findings.clone(),
             console: self.console.lines(),
             console_dropped_bytes: self.console.total_dropped_bytes(),
             calls: self.report_calls(),
@@ -208,6 +211,7 @@ impl Run {
         let (status, code, message) = match ending {
             Ending::Returned(_) => return (Status::Done, None),
             Ending::Threw(error) => return (Status::Failed, Some(self.thrown(error))),
+            Ending::Rejected(error) => return (Status::Failed, Some(error.as_ref().clone())),
             Ending::Deadlock => {
                 let message = "the script awaits something that nothing can settle";
                 (Status::Failed, Code::Deadlock, message.into())

@@ -82,7 +82,7 @@ fn unfit(spec: &RunSpec) -> Option<Ending> {
         return Some(Ending::Limit(Limit::Source));
     }
     if spec.input.is_empty() {
-        return None;
+        return rejected(spec);
     }
     let bounds = Bounds {
         bytes_max: limits.input_bytes_max,
@@ -92,8 +92,17 @@ fn unfit(spec: &RunSpec) -> Option<Ending> {
     if json::measure(&spec.input, bounds).is_err() {
         return Some(Ending::Limit(Limit::Payload));
     }
-    let why = "the input is not JSON".into();
-    (!json::is_one_value(&spec.input)).then_some(Ending::Unfit { why })
+    if !json::is_one_value(&spec.input) {
+        let why = "the input is not JSON".into();
+        return Some(Ending::Unfit { why });
+    }
+    rejected(spec)
+}
+
+/// A script that is certainly wrong: no guest hears of it.
+fn rejected(spec: &RunSpec) -> Option<Ending> {
+    let rejection = spec.check.rejection.clone()?;
+    Some(Ending::Rejected(Box::new(rejection)))
 }
 
 fn header(spec: &RunSpec) -> RunStarted {
@@ -142,7 +151,7 @@ fn started_tool(tool: &Tool) -> StartedTool {
 
 fn start_message(spec: &RunSpec, now_ms: u64) -> Start {
     Start {
-        script: spec.script.clone(),
+        script: spec.check.blanked.as_ref().unwrap_or(&spec.script).clone(),
         script_name: spec.script_name.clone(),
         stubs: spec.standing.catalog.stubs(),
         input: spec.input.clone(),

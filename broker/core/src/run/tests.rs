@@ -33,6 +33,7 @@ fn spec(rule_lines: &[&str], limits: Limits) -> RunSpec {
         run: RunId("r1".into()),
         script_name: "a.js".into(),
         script: "return 1".into(),
+        check: ScriptCheck::default(),
         input: Vec::new(),
         seed: 7,
         standing: Standing {

@@ -21,7 +21,7 @@ const BOUNDS: Bounds = Bounds {
 };
 
 /// Each source is `FILE` or `NAME=FILE`; the server's name is else the beginning of the file's.
-pub(super) fn read(sources: &[String], folder: Option<PathBuf>) -> Result<Found, Problem> {
+pub(in crate::cli) fn read(sources: &[String], folder: Option<PathBuf>) -> Result<Found, Problem> {
     let loaded = match folder {
         Some(folder) => ToolFiles::new(folder).load()?,
         None => Loaded::default(),

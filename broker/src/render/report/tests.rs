@@ -34,6 +34,7 @@ fn failed(code: Code, calls: Vec<ReportedCall>) -> Report {
         code: Some(code),
         value: None,
         error: Some(error),
+        findings: Vec::new(),
         console: Vec::new(),
         console_dropped_bytes: 0,
         calls,

@@ -1,0 +1,149 @@
+//! The check before a run: from what `codegen` finds to what the run machine
+//! and the report know of it.
+
+use airlock_core::code::Code;
+use airlock_core::decide::Standing;
+use airlock_core::report::{ReportedError, ReportedFinding, ReportedSeverity};
+use airlock_core::run::ScriptCheck;
+use airlock_core::session::Disclosed;
+use codegen::check::{Checked, Finding, FindingCode, Form, Severity, Surface};
+use codegen::description::Description;
+
+use super::shelf::Known;
+use super::{Inner, Script};
+use crate::config::Secrets;
+use crate::deep_stack;
+
+/// What a certain finding does to a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Check {
+    /// It stops the run before any effect.
+    #[default]
+    Stop,
+    /// It stands in the report, and the script runs as far as it gets.
+    Warn,
+}
+
+/// What can be said of a script without running it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckReport {
+    /// How the script is written, when it can be parsed.
+    pub form: Option<Form>,
+    /// Whether it has types, which are taken out before it runs.
+    pub is_typescript: bool,
+    pub findings: Vec<ReportedFinding>,
+    /// Findings beyond the bound, which are counted and not kept.
+    pub findings_dropped: usize,
+}
+
+impl CheckReport {
+    /// Whether a run of the script would be stopped.
+    #[must_use]
+    pub fn has_error(&self) -> bool {
+        let mut findings = self.findings.iter();
+        findings.any(|it| it.severity == ReportedSeverity::Error)
+    }
+
+    /// Of a script against the tools of `surface`.
+    pub(crate) fn of(name: &str, text: &str, surface: Surface<'_>, secrets: &Secrets) -> Self {
+        let checked = check(name, text, surface);
+        Self {
+            form: checked.form,
+            is_typescript: checked.blanked.is_some(),
+            findings: reported(&checked, secrets),
+            findings_dropped: checked.findings_dropped,
+        }
+    }
+}
+
+/// What the run machine is told. Of a tool that was not disclosed, no finding says what it takes.
+pub(super) fn before_run(
+    script: &Script,
+    broker: &Inner,
+    known: &Known,
+    standing: &Standing,
+) -> ScriptCheck {
+    let limits = script.limits.unwrap_or(broker.limits);
+    if script.text.len() > limits.script_bytes_max as usize {
+        return ScriptCheck::default();
+    }
+    let is_told = |description: &Description| {
+        let mut tools = standing.catalog.tools();
+        let tool = tools.find(|it| {
+            (&*it.id.server.0, &*it.id.tool.0) == (&*description.server, &*description.name)
+        });
+        tool.is_some_and(|tool| standing.disclosed.allows(tool))
+    };
+    let told: Vec<bool> = match standing.disclosed {
+        Disclosed::All => Vec::new(),
+        Disclosed::Only(_) => known.descriptions.iter().map(is_told).collect(),
+    };
+    let surface = known.surface().telling(&told);
+    let checked = check(&script.name, &script.text, surface);
+    let stops = script.check == Check::Stop;
+    let error = checked.first_error().filter(|_| stops);
+    ScriptCheck {
+        rejection: error.map(|it| rejection(it, &script.name, &broker.secrets)),
+        findings: reported(&checked, &broker.secrets),
+        blanked: checked.blanked,
+    }
+}
+
+fn check(name: &str, text: &str, surface: Surface<'_>) -> Checked {
+    deep_stack::check(name, text, surface).unwrap_or_else(|why| Checked {
+        form: None,
+        blanked: None,
+        findings: vec![Finding {
+            severity: Severity::Error,
+            code: FindingCode::TooDeep,
+            line: 1,
+            column: 1,
+            message: why.to_string(),
+            suggestion: Some("Run it again when the machine has room.".to_owned()),
+        }],
+        findings_dropped: 0,
+    })
+}
+
+/// A script may hold a credential, and a finding quotes the script.
+fn reported(checked: &Checked, secrets: &Secrets) -> Vec<ReportedFinding> {
+    let of = |it: &Finding| {
+        let mut found = ReportedFinding {
+            severity: match it.severity {
+                Severity::Error => ReportedSeverity::Error,
+                Severity::Warning => ReportedSeverity::Warning,
+            },
+            code: it.code.as_str().to_owned(),
+            line: it.line,
+            column: it.column,
+            message: it.message.clone(),
+            suggestion: it.suggestion.clone(),
+        };
+        secrets.strike_text(&mut found.message);
+        found
+            .suggestion
+            .iter_mut()
+            .for_each(|text| secrets.strike_text(text));
+        found
+    };
+    checked.findings.iter().map(of).collect()
+}
+
+fn rejection(finding: &Finding, script: &str, secrets: &Secrets) -> ReportedError {
+    let is_syntax = finding.code.is_syntax();
+    let (name, code) = if is_syntax {
+        ("SyntaxError", Code::ScriptError)
+    } else {
+        ("CheckError", Code::CheckFailed)
+    };
+    let mut message = finding.to_string();
+    secrets.strike_text(&mut message);
+    ReportedError {
+        name: name.to_owned(),
+        message,
+        code,
+        line: Some(finding.line),
+        column: Some(finding.column),
+        stack: format!("    at {script}:{}:{}", finding.line, finding.column),
+    }
+}

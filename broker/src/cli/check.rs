@@ -1,0 +1,141 @@
+//! `airlock check`: what is wrong with a script, without running it.
+
+use std::path::PathBuf;
+
+use airlock_core::problem::Problem;
+use clap::Args;
+use codegen::check::Surface;
+use serde_json::json;
+
+use super::options::{ServerOptions, StateOptions, usage};
+use super::run::build_problem;
+use super::screen::Screen;
+use super::types::saved;
+use super::{Outcome, exit, input, print, print_json, runtime};
+use crate::broker::{Broker, CheckReport, Script};
+use crate::config::{Config, Environment};
+use crate::render;
+
+#[derive(Debug, Args)]
+pub(super) struct CheckOptions {
+    /// The script's file, or `-` for stdin
+    #[arg(value_name = "SCRIPT")]
+    script: Option<PathBuf>,
+    /// The script itself
+    #[arg(short = 'e', value_name = "CODE", allow_hyphen_values = true)]
+    code: Option<String>,
+    #[command(flatten, next_help_heading = "Servers")]
+    servers: ServerOptions,
+    /// Tools from a saved `tools/list` result, without connecting
+    #[arg(long, value_name = "[NAME=]FILE", help_heading = "Servers")]
+    from: Vec<String>,
+    #[command(flatten)]
+    state: StateOptions,
+    /// Print one JSON object: ok, form, language, findings
+    #[arg(long, help_heading = "Output")]
+    pub(super) json: bool,
+}
+
+pub(super) fn run(options: CheckOptions, environment: &Environment) -> Outcome {
+    let screen = Screen::of_process(environment, false);
+    let mut flags = options.servers.clone().into_flags()?;
+    flags.state_dir.clone_from(&options.state.state_dir);
+    let config = Config::load(flags, environment)?;
+    config
+        .warnings
+        .iter()
+        .for_each(|warning| screen.warning(warning));
+    let (name, text) = input::script(
+        options.script.as_deref(),
+        options.code.clone(),
+        &config.limits,
+    )?;
+    let is_quotable = config.secrets.strike(&text).is_none();
+    let report = if options.from.is_empty() {
+        against_servers(&name, &text, config, &options, &screen)?
+    } else {
+        against_files(&name, &text, &config, &options, &screen)?
+    };
+    let quoted = if is_quotable { text.as_str() } else { "" };
+    show(&report, &name, quoted, &options, &screen)?;
+    Ok(if report.has_error() {
+        exit::SCRIPT_FAILED
+    } else {
+        exit::DONE
+    })
+}
+
+fn against_servers(
+    name: &str,
+    text: &str,
+    config: Config,
+    options: &CheckOptions,
+    screen: &Screen,
+) -> Result<CheckReport, Problem> {
+    runtime()?.block_on(async {
+        let broker = Broker::builder()
+            .servers_required(!options.servers.skip_unreachable)
+            .config(config)
+            .build()
+            .await
+            .map_err(build_problem)?;
+        let problems = broker.problems();
+        problems
+            .iter()
+            .filter(|it| !matches!(&*it.code, "rule-unmatched" | "tool-renamed"))
+            .for_each(|problem| screen.warning(problem));
+        let report = broker.check(&Script::body(text).named(name));
+        broker.close().await;
+        Ok(report)
+    })
+}
+
+fn against_files(
+    name: &str,
+    text: &str,
+    config: &Config,
+    options: &CheckOptions,
+    screen: &Screen,
+) -> Result<CheckReport, Problem> {
+    if options.servers.names_any() {
+        let why = "--from takes the tools from a file and connects to nothing";
+        let next = "leave --from or the servers out";
+        return Err(usage("two kinds of sources are named", why, next));
+    }
+    let found = saved::read(&options.from, options.servers.descriptions.clone())?;
+    found.problems.iter().for_each(|it| screen.warning(it));
+    let surface = Surface::new(&found.stubs, &found.descriptions);
+    Ok(CheckReport::of(name, text, surface, &config.secrets))
+}
+
+fn show(
+    report: &CheckReport,
+    name: &str,
+    text: &str,
+    options: &CheckOptions,
+    screen: &Screen,
+) -> Result<(), Problem> {
+    if options.json {
+        let language = if report.is_typescript {
+            "typescript"
+        } else {
+            "javascript"
+        };
+        return print_json(&json!({
+            "ok": !report.has_error(),
+            "form": report.form.map(|form| form.as_str()),
+            "language": language,
+            "findings": report.findings,
+            "findings_dropped": report.findings_dropped,
+        }));
+    }
+    for finding in &report.findings {
+        print(&render::finding(finding, name, text, screen.style))?;
+    }
+    if report.findings_dropped > 0 {
+        print(&format!("… and {} more\n", report.findings_dropped))?;
+    }
+    let summary = render::findings_summary(&report.findings);
+    screen.remark(&format!("{name}: {summary}\n"));
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! The check of a script, on a stack that is large enough for it. The parser
+//! recurses; a script that nests little is checked where it is, any other on a
+//! thread of its own, whose stack is only reserved and costs what is used of it.
+
+use codegen::check::{self, Checked, STACK_BYTES_MIN, Surface, Weight};
+
+/// The check could not be made for want of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no thread can be started that the script could be checked on")]
+pub(crate) struct NoThread;
+
+pub(crate) fn check(name: &str, text: &str, surface: Surface<'_>) -> Result<Checked, NoThread> {
+    if Weight::of(text).is_light() {
+        return Ok(check::check(name, text, &surface));
+    }
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("check".into())
+            .stack_size(STACK_BYTES_MIN);
+        let running = thread.spawn_scoped(scope, || check::check(name, text, &surface));
+        running.map_err(|_| NoThread)?.join().map_err(|_| NoThread)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use codegen::check::FindingCode;
+    use codegen::stub::StubTable;
+
+    use super::*;
+
+    #[test]
+    fn a_script_at_the_bounds_is_checked_and_one_beyond_them_is_refused() {
+        let table = StubTable::default();
+        let code = |text: String| {
+            let checked = check("a.ts", &text, Surface::new(&table, &[])).unwrap();
+            checked.first_error().map(|it| it.code)
+        };
+        let nested = |open: &str, close: &str, times: usize| {
+            format!("return {}1{};", open.repeat(times), close.repeat(times))
+        };
+        assert_eq!(code(nested("(", ")", 190)), None);
+        assert_eq!(code(nested("[", "]", 190)), None);
+        assert_eq!(
+            code(nested("(x = ", ")", 190)),
+            Some(FindingCode::UnknownName)
+        );
+        let chained = |piece: &str, times: usize| code(format!("let a; {}1;", piece.repeat(times)));
+        for (piece, times) in [
+            ("1+", 5_900),
+            ("a=", 5_900),
+            ("1?2:", 2_900),
+            ("!", 390),
+            ("()=>", 300),
+            ("while(0)", 2_900),
+            ("if(0)a=1;else ", 5_900),
+            ("if(0){a=1}else ", 5_900),
+        ] {
+            assert_eq!(chained(piece, times), None, "{piece}");
+            assert_eq!(
+                chained(piece, 100_000),
+                Some(FindingCode::TooDeep),
+                "{piece}"
+            );
+        }
+        for piece in [".a", "()", "[0]", "?.a", "``", " as any"] {
+            assert_eq!(
+                code(format!("let a; a{}", piece.repeat(2_900))),
+                None,
+                "{piece}"
+            );
+        }
+        let types = "A<".repeat(5_900);
+        assert_eq!(code(format!("let x: {types}1;")), Some(FindingCode::Syntax));
+        for (open, close) in [
+            ("(", ")"),
+            ("[", "]"),
+            ("{", "}"),
+            ("`${", "}`"),
+            ("(()=>", ")"),
+        ] {
+            let deep = nested(open, close, 100_000);
+            assert_eq!(code(deep), Some(FindingCode::TooDeep), "{open}");
+        }
+    }
+}

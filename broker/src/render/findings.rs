@@ -1,0 +1,100 @@
+//! What the check finds in a script, for a person: each finding with the line it
+//! is about.
+
+use airlock_core::report::{ReportedFinding, ReportedSeverity};
+
+use super::report::marked;
+use super::{Style, escape};
+
+const MESSAGE_CHARS_SHOWN: usize = 400;
+
+/// One finding in three or four lines. Without `script` its line is not shown.
+#[must_use]
+pub fn finding(finding: &ReportedFinding, name: &str, script: &str, style: Style) -> String {
+    let severity = match finding.severity {
+        ReportedSeverity::Error => style.red("error:"),
+        ReportedSeverity::Warning => style.yellow("warning:"),
+    };
+    let place = format!(
+        "{}:{}:{}",
+        escape::brief(name, 80),
+        finding.line,
+        finding.column
+    );
+    let message = escape::brief(&finding.message, MESSAGE_CHARS_SHOWN);
+    let mut text = format!("{severity} {place}: {message}\n");
+    if let Some(excerpt) = marked(finding.line, finding.column, script) {
+        text.push_str(&excerpt);
+    }
+    if let Some(suggestion) = &finding.suggestion {
+        let suggestion = escape::brief(suggestion, MESSAGE_CHARS_SHOWN);
+        text.push_str(&format!("{} {suggestion}\n", style.dim(" next:")));
+    }
+    text.push_str(&format!("{} {}\n", style.dim(" code:"), finding.code));
+    text
+}
+
+/// `1 error and 2 warnings`.
+#[must_use]
+pub fn findings_summary(findings: &[ReportedFinding]) -> String {
+    let count = |severity| findings.iter().filter(|it| it.severity == severity).count();
+    let words = |count: usize, word: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {word}")),
+        count => Some(format!("{count} {word}s")),
+    };
+    let errors = words(count(ReportedSeverity::Error), "error");
+    let warnings = words(count(ReportedSeverity::Warning), "warning");
+    let parts: Vec<String> = errors.into_iter().chain(warnings).collect();
+    if parts.is_empty() {
+        "nothing is found".to_owned()
+    } else {
+        parts.join(" and ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(severity: ReportedSeverity) -> ReportedFinding {
+        ReportedFinding {
+            severity,
+            code: "unknown-tool".into(),
+            line: 2,
+            column: 12,
+            message: "`demo` has no tool `logs_qery`\u{1b}[2J".into(),
+            suggestion: Some("Did you mean `logs_query`?".into()),
+        }
+    }
+
+    #[test]
+    fn a_finding_shows_its_line_and_nothing_breaks_out_of_it() {
+        let script = "const a = 1;\nawait demo.logs_qery({});\n";
+        let shown = finding(
+            &found(ReportedSeverity::Error),
+            "a.js",
+            script,
+            Style::default(),
+        );
+        assert_eq!(
+            shown,
+            "error: a.js:2:12: `demo` has no tool `logs_qery`\\u{1b}[2J\n\
+             \x20    2 | await demo.logs_qery({});\n\
+             \x20      |            ^\n\
+             \x20next: Did you mean `logs_query`?\n\
+             \x20code: unknown-tool\n"
+        );
+    }
+
+    #[test]
+    fn findings_are_counted_by_their_severity() {
+        use ReportedSeverity::{Error, Warning};
+        assert_eq!(findings_summary(&[]), "nothing is found");
+        assert_eq!(findings_summary(&[found(Error)]), "1 error");
+        assert_eq!(
+            findings_summary(&[found(Warning), found(Error), found(Warning)]),
+            "1 error and 2 warnings"
+        );
+    }
+}

@@ -1,0 +1,79 @@
+//! Where in the script a byte is, as the engine that runs it counts: a column is
+//! one character, and a line ends where the language says so.
+
+/// The lines of a text.
+pub(super) struct Lines<'a> {
+    text: &'a str,
+    /// Bytes at the beginning that are not the script's.
+    shift: u32,
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(text: &'a str, shift: u32) -> Self {
+        let shifted = shift as usize;
+        let mut starts = vec![shifted];
+        let mut chars = text.char_indices().peekable();
+        while let Some((at, c)) = chars.next() {
+            if !ends_line(c) {
+                continue;
+            }
+            let mut end = at + c.len_utf8();
+            if c == '\r' && chars.next_if(|(_, next)| *next == '\n').is_some() {
+                end += 1;
+            }
+            starts.push(end);
+        }
+        Self {
+            text,
+            shift,
+            starts,
+        }
+    }
+
+    /// Line and column, from 1, of a byte of the text.
+    pub(super) fn place(&self, at: u32) -> (u32, u32) {
+        let at = (at.max(self.shift) as usize).min(self.text.len());
+        let line = self.starts.partition_point(|start| *start <= at).max(1);
+        let start = self.starts.get(line - 1).copied().unwrap_or_default();
+        let before = self.text.get(start..at).unwrap_or_default();
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        (
+            number(line),
+            number(before.chars().count()).saturating_add(1),
+        )
+    }
+}
+
+pub(super) fn ends_line(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_is_a_character_and_a_line_ends_as_the_language_says() {
+        let text = "a\r\nbé😀c\rd\u{2028}e";
+        let lines = Lines::new(text, 0);
+        let check = |needle: &str, expected| {
+            let at = u32::try_from(text.find(needle).unwrap()).unwrap();
+            assert_eq!(lines.place(at), expected, "{needle}");
+        };
+        check("a", (1, 1));
+        check("b", (2, 1));
+        check("c", (2, 4));
+        check("d", (3, 1));
+        check("e", (4, 1));
+        assert_eq!(lines.place(1000), (4, 2));
+    }
+
+    #[test]
+    fn what_stands_before_the_script_counts_nothing() {
+        let lines = Lines::new("(ab\nc)", 1);
+        assert_eq!(lines.place(1), (1, 1));
+        assert_eq!(lines.place(2), (1, 2));
+        assert_eq!(lines.place(4), (2, 1));
+    }
+}

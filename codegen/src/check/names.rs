@@ -1,0 +1,181 @@
+//! Names that nothing in the script declares: servers, flat names of tools, what
+//! every script finds, and mistakes.
+
+use oxc_ast::AstKind;
+use oxc_semantic::NodeId;
+use oxc_span::GetSpan;
+
+use super::finding::FindingCode;
+use super::reading::Reading;
+use crate::closest::closest;
+use crate::names::is_known_global;
+
+/// Globals of a script that the list of names which servers may not take lacks.
+const MORE_GLOBALS: [&str; 21] = [
+    "AsyncDisposableStack",
+    "DisposableStack",
+    "SuppressedError",
+    "TypedArray",
+    "arguments",
+    "encodeURI",
+    "encodeURIComponent",
+    "escape",
+    "eval",
+    "globalThis",
+    "input",
+    "isFinite",
+    "isNaN",
+    "parseFloat",
+    "parseInt",
+    "queueMicrotask",
+    "setInterval",
+    "setTimeout",
+    "structuredClone",
+    "undefined",
+    "unescape",
+];
+
+/// Globals of other places that a script may hope for, and what there is instead.
+const ABSENT: [(&str, &str); 24] = [
+    ("fetch", "There is no network: call a tool."),
+    ("XMLHttpRequest", "There is no network: call a tool."),
+    ("WebSocket", "There is no network: call a tool."),
+    ("axios", "There is no network: call a tool."),
+    ("require", "There are no modules: servers are globals."),
+    ("module", "Return the value, or write `export default`."),
+    ("exports", "Return the value, or write `export default`."),
+    ("process", "There is no process: values come in as `input`."),
+    ("Deno", "There is no process: values come in as `input`."),
+    ("Bun", "There is no process: values come in as `input`."),
+    ("Buffer", "Use `TextEncoder`, `atob` and `btoa`."),
+    ("fs", "There are no files: call a tool."),
+    ("path", "There are no files: call a tool."),
+    ("os", "There is no system: call a tool."),
+    (
+        "window",
+        "There is no page: `globalThis` holds the globals.",
+    ),
+    ("document", "There is no page."),
+    ("self", "`globalThis` holds the globals."),
+    ("global", "`globalThis` holds the globals."),
+    ("localStorage", "Nothing is kept between runs."),
+    ("alert", "Use `console.log`, or return the value."),
+    ("print", "Use `console.log`."),
+    (
+        "setImmediate",
+        "Use `setTimeout(f, 0)` or `queueMicrotask(f)`.",
+    ),
+    ("tools", "Servers are globals: `server.tool({ … })`."),
+    ("mcp", "Servers are globals: `server.tool({ … })`."),
+];
+
+/// Whether every script finds a global of this name.
+#[must_use]
+pub fn is_global(name: &str) -> bool {
+    let is_there = is_known_global(name) || MORE_GLOBALS.contains(&name);
+    let is_absent = instead_of_absent(name).is_some();
+    let is_off = ["SharedArrayBuffer", "Atomics", "ShadowRealm", "WebAssembly"].contains(&name);
+    is_there && !is_absent && !is_off
+}
+
+impl Reading<'_, '_, '_> {
+    /// Reads the whole script.
+    pub(super) fn read(&mut self) {
+        let unresolved = self.scoping().root_unresolved_references();
+        let mut names: Vec<(&str, Vec<NodeId>)> = Vec::new();
+        for (name, references) in unresolved {
+            let of = |id: &_| self.scoping().get_reference(*id);
+            let values = references.iter().map(of).filter(|it| it.is_value());
+            names.push((name.as_str(), values.map(|it| it.node_id()).collect()));
+        }
+        names.sort_unstable();
+        for (name, nodes) in names {
+            if let Some(server) = self.surface.server(name) {
+                nodes.iter().for_each(|node| self.server(*node, server));
+            } else if let Some(tool) = self.surface.flat(name) {
+                nodes.iter().for_each(|node| self.tool(*node, tool));
+            } else if !is_global(name) {
+                self.unknown(name, &nodes);
+            }
+        }
+    }
+
+    fn unknown(&mut self, name: &str, nodes: &[NodeId]) {
+        // A script that asks whether a name is there knows that it may not be.
+        if nodes.iter().any(|node| self.is_asked_for(*node)) {
+            return;
+        }
+        let (local, suggestion) = self.instead_of(name);
+        for node in nodes {
+            let at = self.kind(*node).span().start;
+            if !local && self.is_called_on(*node, name) {
+                let message = format!("there is no server `{name}`");
+                let suggestion = suggestion.clone().or_else(|| self.the_servers());
+                self.error(*node, FindingCode::UnknownServer, at, message, suggestion);
+                continue;
+            }
+            let message = format!("there is no `{name}` here");
+            let declare = || format!("Declare it: `let {name} = …`.");
+            let suggestion = suggestion
+                .clone()
+                .or_else(|| self.is_assigned(*node).then(declare));
+            if self.is_tried(*node) {
+                self.warning(FindingCode::UnknownName, at, message, suggestion);
+            } else {
+                self.error(*node, FindingCode::UnknownName, at, message, suggestion);
+            }
+        }
+    }
+
+    /// `name.something(…)`, as a tool is called.
+    fn is_called_on(&self, node: NodeId, name: &str) -> bool {
+        let member = self.parent(node);
+        let is_member = matches!(self.kind(member), AstKind::StaticMemberExpression(_));
+        let is_called = matches!(self.kind(self.parent(member)), AstKind::CallExpression(it)
+            if it.callee.span() == self.kind(member).span());
+        is_member && is_called && instead_of_absent(name).is_none()
+    }
+
+    fn is_assigned(&self, node: NodeId) -> bool {
+        let own = self.kind(node).span();
+        matches!(self.kind(self.parent(node)), AstKind::AssignmentExpression(it)
+            if it.left.span() == own)
+    }
+
+    fn is_asked_for(&self, node: NodeId) -> bool {
+        matches!(self.kind(self.parent(node)), AstKind::UnaryExpression(it)
+            if it.operator == oxc_syntax::operator::UnaryOperator::Typeof)
+    }
+
+    /// What was probably meant, and whether that is a name of the script's own.
+    fn instead_of(&self, name: &str) -> (bool, Option<String>) {
+        if let Some(instead) = instead_of_absent(name) {
+            return (false, Some(instead.to_owned()));
+        }
+        let own = self.scoping().symbol_names();
+        let given = self.surface.globals().chain(self.surface.flats());
+        let all = own.chain(given).chain(MORE_GLOBALS);
+        if let Some(meant) = closest(name, all.filter(|it| *it != name)) {
+            let is_own = self.scoping().symbol_names().any(|it| it == meant);
+            return (is_own, Some(format!("Did you mean `{meant}`?")));
+        }
+        let elsewhere = self.surface.elsewhere(name);
+        let meant = elsewhere.map(|(server, tool)| format!("Did you mean `{server}.{tool}`?"));
+        (false, meant)
+    }
+
+    fn the_servers(&self) -> Option<String> {
+        let servers = self.surface.globals().map(|it| format!("`{it}`"));
+        let servers: Vec<_> = servers.collect();
+        Some(match servers.as_slice() {
+            [] => "No server is connected.".to_owned(),
+            [one] => format!("The server is {one}."),
+            servers => format!("The servers are {}.", super::expect::listed(servers)),
+        })
+    }
+}
+
+fn instead_of_absent(name: &str) -> Option<&'static str> {
+    let mut absent = ABSENT.iter();
+    absent.find_map(|(absent, instead)| (*absent == name).then_some(*instead))
+}

@@ -1,0 +1,99 @@
+//! What a script may call: the stubs with the descriptions that they stand for.
+
+use crate::closest::closest;
+use crate::description::Description;
+use crate::stub::{ServerStubs, StubTable, ToolStub};
+
+/// The tools that a script is checked against.
+#[derive(Debug, Clone, Copy)]
+pub struct Surface<'a> {
+    table: &'a StubTable,
+    descriptions: &'a [Description],
+    told: &'a [bool],
+}
+
+/// One tool as a script can mean it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tool<'a> {
+    pub(super) server: &'a ServerStubs,
+    pub(super) stub: &'a ToolStub,
+    pub(super) description: &'a Description,
+    /// Whether findings may say what it takes and gives.
+    pub(super) is_told: bool,
+}
+
+impl<'a> Surface<'a> {
+    /// `descriptions` are those that the table was built from.
+    #[must_use]
+    pub fn new(table: &'a StubTable, descriptions: &'a [Description]) -> Self {
+        Self {
+            table,
+            descriptions,
+            told: &[],
+        }
+    }
+
+    /// Findings say only of some tools what they take, one flag for each description.
+    /// Without flags they say it of all.
+    #[must_use]
+    pub fn telling(self, told: &'a [bool]) -> Self {
+        Self { told, ..self }
+    }
+
+    pub(super) fn server(&self, global: &str) -> Option<&'a ServerStubs> {
+        self.table.servers.iter().find(|it| it.global == global)
+    }
+
+    pub(super) fn tool(&self, server: &'a ServerStubs, member: &str) -> Option<Tool<'a>> {
+        let stub = server.tools.iter().find(|it| it.member == member)?;
+        let description = self.descriptions.get(stub.description)?;
+        Some(Tool {
+            server,
+            stub,
+            description,
+            is_told: self.told.get(stub.description).copied().unwrap_or(true),
+        })
+    }
+
+    pub(super) fn flat(&self, name: &str) -> Option<Tool<'a>> {
+        let mut servers = self.table.servers.iter();
+        servers.find_map(|server| {
+            let has_name = |it: &&ToolStub| it.flat.as_deref() == Some(name);
+            let stub = server.tools.iter().find(has_name)?;
+            self.tool(server, &stub.member)
+        })
+    }
+
+    /// The tool of this server that was probably meant, by its member.
+    pub(super) fn closest_tool(server: &'a ServerStubs, member: &str) -> Option<&'a str> {
+        let by_wire_name = server.tools.iter().find(|it| it.wire_name == member);
+        by_wire_name.map(|it| it.member.as_str()).or_else(|| {
+            let members = server.tools.iter().map(|it| it.member.as_str());
+            closest(member, members)
+        })
+    }
+
+    /// Whether another server has a tool of this name.
+    pub(super) fn elsewhere(&self, member: &str) -> Option<(&'a str, &'a str)> {
+        self.table.servers.iter().find_map(|server| {
+            let stub = server.tools.iter().find(|it| it.member == member)?;
+            Some((server.global.as_str(), stub.member.as_str()))
+        })
+    }
+
+    pub(super) fn globals(&self) -> impl Iterator<Item = &'a str> {
+        self.table.servers.iter().map(|it| it.global.as_str())
+    }
+
+    pub(super) fn flats(&self) -> impl Iterator<Item = &'a str> {
+        let tools = self.table.servers.iter().flat_map(|it| &it.tools);
+        tools.filter_map(|it| it.flat.as_deref())
+    }
+}
+
+impl Tool<'_> {
+    /// As a script writes it.
+    pub(super) fn name(&self) -> String {
+        format!("{}.{}", self.server.global, self.stub.member)
+    }
+}

@@ -1,0 +1,129 @@
+//! `check/NAME.cases` holds scripts, `NAME.txt` beside it what the check finds in
+//! each. With `AIRLOCK_BLESS=1` the texts are rewritten instead of compared.
+//! In `right.cases` nothing is found, and in the others something in each.
+#![expect(clippy::disallowed_methods, reason = "cases are files")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot read its input has failed"
+)]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use codegen::check::{Checked, Surface, check};
+use codegen::description::Description;
+use codegen::stub::StubTable;
+use serde_json::Value;
+
+struct Case {
+    name: String,
+    script: String,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/check")
+}
+
+fn cases(path: &Path) -> Vec<Case> {
+    let text = format!("\n{}", fs::read_to_string(path).unwrap());
+    let blocks = text.split("\n=== ").skip(1);
+    let case = |block: &str| {
+        let (name, script) = block.split_once('\n').unwrap();
+        Case {
+            name: name.to_owned(),
+            script: script.to_owned(),
+        }
+    };
+    blocks.map(case).collect()
+}
+
+fn descriptions() -> Vec<Description> {
+    let tools: Value =
+        serde_json::from_slice(&fs::read(folder().join("tools.json")).unwrap()).unwrap();
+    let mut descriptions = Vec::new();
+    for (server, listed) in tools.as_object().unwrap() {
+        for tool in listed.as_array().unwrap() {
+            descriptions.push(Description::parse(server, tool).unwrap());
+        }
+    }
+    descriptions
+}
+
+fn on_a_large_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let thread = std::thread::Builder::new().stack_size(codegen::check::STACK_BYTES_MIN);
+    thread.spawn(work).unwrap().join().unwrap()
+}
+
+fn checked(script: &str) -> Checked {
+    let descriptions = descriptions();
+    let table = StubTable::build(&descriptions);
+    check("script", script, &Surface::new(&table, &descriptions))
+}
+
+fn told(case: &Case) -> String {
+    let checked = checked(&case.script);
+    let mut text = format!("=== {}\n", case.name);
+    for it in &checked.findings {
+        let (severity, code) = (it.severity.as_str(), it.code.as_str());
+        writeln!(
+            text,
+            "{}:{} {severity} {code}: {}",
+            it.line, it.column, it.message
+        )
+        .unwrap();
+        let line = case.script.lines().nth(it.line as usize - 1).unwrap_or("");
+        let column = it.column as usize - 1;
+        if line.len() < 160 {
+            writeln!(text, "    {line}\n    {}^", " ".repeat(column)).unwrap();
+        }
+        if let Some(suggestion) = &it.suggestion {
+            writeln!(text, "    {suggestion}").unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn every_wrong_script_is_told_what_is_wrong_where_and_what_to_write() {
+    let bless = std::env::var("AIRLOCK_BLESS").is_ok_and(|it| it == "1");
+    let mut count = 0;
+    for entry in fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        let is_wrong = path.extension().is_some_and(|it| it == "cases")
+            && path.file_name().is_some_and(|it| it != "right.cases");
+        if !is_wrong {
+            continue;
+        }
+        let text = on_a_large_stack({
+            let path = path.clone();
+            move || cases(&path).iter().map(told).collect::<Vec<_>>()
+        });
+        for told in &text {
+            assert!(told.lines().count() > 1, "nothing is found in {told}");
+        }
+        count += text.len();
+        let golden = path.with_extension("txt");
+        if bless {
+            fs::write(&golden, text.concat()).unwrap();
+        } else {
+            let expected = fs::read_to_string(&golden).unwrap_or_default();
+            assert_eq!(
+                text.concat(),
+                expected,
+                "{} differs; AIRLOCK_BLESS=1 rewrites it",
+                golden.display()
+            );
+        }
+    }
+    assert!(count >= 60, "{count}");
+}
+
+#[test]
+fn nothing_is_found_in_a_right_script() {
+    let cases = cases(&folder().join("right.cases"));
+    assert!(cases.len() >= 40, "{}", cases.len());
+    for case in cases {
+        assert_eq!(told(&case), format!("=== {}\n", case.name));
+    }
+}
