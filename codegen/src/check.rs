@@ -15,6 +15,7 @@ mod classes;
 mod expect;
 mod finding;
 mod form;
+mod known;
 mod lines;
 mod names;
 mod parse;

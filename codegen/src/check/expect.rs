@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::values::Known;
+use super::known::Known;
 use crate::shape::{Facts, Kind, Shape, ToolShape};
 use crate::text;
 
