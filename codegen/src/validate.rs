@@ -34,6 +34,8 @@ pub struct Validator {
     schema: Value,
     compiled: jsonschema::Validator,
     plan: cost::Plan,
+    /// Whether there is anything to doubt at all.
+    leaves_keys_unsaid: bool,
 }
 
 impl Validator {
@@ -43,6 +45,7 @@ impl Validator {
         let compiled = compile(&schema)?;
         let plan = cost::Plan::new(&schema, weight);
         Ok(Self {
+            leaves_keys_unsaid: unknown::leaves_keys_unsaid(&schema),
             schema,
             compiled,
             plan,
@@ -57,7 +60,7 @@ impl Validator {
             return vec![Finding::too_costly(root)];
         }
         let mut findings = self.errors(root, value);
-        findings.extend(unknown::warn(&self.schema, root, value));
+        findings.extend(self.doubts(root, value));
         findings.truncate(FINDINGS_MAX);
         findings
     }
@@ -94,6 +97,17 @@ impl Validator {
         findings.dedup();
         findings.truncate(FINDINGS_MAX);
         findings
+    }
+
+    /// Only what the schema lets pass and is probably not meant: keys that it neither names
+    /// nor forbids.
+    #[must_use]
+    pub fn doubts(&self, root: &str, value: &Value) -> Vec<Finding> {
+        if self.leaves_keys_unsaid && self.plan.affords(value, cost::nodes(value)) {
+            unknown::warn(&self.schema, root, value)
+        } else {
+            Vec::new()
+        }
     }
 
     /// Whether `value` fits. Cheaper than [`Self::errors`] when nobody reads the findings.

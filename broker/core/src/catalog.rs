@@ -29,6 +29,9 @@ pub struct Tool {
     pub unwrap: bool,
     /// Against the pinned input schema, before anything leaves.
     pub input: Check,
+    /// What the input schema lets pass and is probably a mistake: the report warns of it, and
+    /// the call goes on. None where nobody looks.
+    pub doubts: Option<Check>,
     /// Against the output schema, before the script sees the value; none when it has none.
     pub output: Option<Check>,
 }

@@ -233,7 +233,7 @@ fn authorize(call: Call, tool: &Arc<Tool>, why: Why, grants: &mut Grants) -> Aut
     AuthorizedCall::new(call, Arc::clone(tool), why.reasons, why.used)
 }
 
-fn cut(finding: &str) -> String {
+pub(crate) fn cut(finding: &str) -> String {
     finding.chars().take(FINDING_CHARS_MAX).collect()
 }
 

@@ -88,6 +88,9 @@ pub struct ReportedCall {
     pub outcome: ReportedOutcome,
     pub code: Option<Code>,
     pub ms: u64,
+    /// What was probably not meant, though the tool's schema lets it pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

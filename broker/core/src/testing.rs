@@ -25,6 +25,7 @@ pub(crate) fn tool(id: &str) -> Tool {
             Some(_) => vec!["`bad` is not expected".into()],
             None => Vec::new(),
         }),
+        doubts: None,
         output: None,
         id,
     }

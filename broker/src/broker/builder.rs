@@ -25,7 +25,7 @@ use super::tools::{Offered, Tools, tool_left_out, unmatched};
 use super::{Broker, InProcessTool, Inner, policies};
 use crate::approver::Approver;
 use crate::clock::Clock;
-use crate::config::{Config, FlowConfig, PolicyConfig, Secrets, Server, Trust};
+use crate::config::{Config, FlowConfig, PolicyConfig, Secrets, Server, Trust, UnknownKeys};
 use crate::era_file;
 use crate::journal_file::StateDir;
 use crate::lock_file::{self, LockFile, Pin};
@@ -50,6 +50,7 @@ pub struct Builder {
     descriptions: Option<ToolFiles>,
     lock: Option<LockFile>,
     fsync: Fsync,
+    unknown_keys: UnknownKeys,
     secrets: Secrets,
     base_env: Vec<(String, String)>,
     servers_required: bool,
@@ -114,6 +115,7 @@ impl Builder {
         self.descriptions = config.descriptions.map(ToolFiles::new);
         self.lock = config.lock.map(LockFile::new);
         self.fsync = config.fsync;
+        self.unknown_keys = config.unknown_keys;
         self.secrets = config.secrets;
         self.base_env = config.base_env;
         self
@@ -209,6 +211,13 @@ impl Builder {
         self
     }
 
+    /// What becomes of a call with keys that its tool neither names nor forbids.
+    #[must_use]
+    pub fn unknown_keys(mut self, unknown_keys: UnknownKeys) -> Self {
+        self.unknown_keys = unknown_keys;
+        self
+    }
+
     /// Values that are struck out of results, errors and journals.
     #[must_use]
     pub fn secrets(mut self, secrets: Secrets) -> Self {
@@ -284,7 +293,7 @@ impl Builder {
                 .flat_map(|lock| locked::problems(lock, &offered)),
         );
         let sayings = Arc::new(self.flow.sayings.clone());
-        let tools = Tools::of(&offered, &opened.loaded, &sayings);
+        let tools = Tools::of(&offered, &opened.loaded, &sayings, self.unknown_keys);
         problems.extend(labels_unfitting(&self.flow, &tools)?);
         let resolver = Resolver::new(&self.flow.roots, &self.servers);
         let policies = policies::load(&self.policies, &tools)?.map(Arc::new);
@@ -324,7 +333,11 @@ impl Builder {
                 ..FlowSpec::default()
             }),
             shelf: Shelf::new(
-                Sources { offered, sayings },
+                Sources {
+                    offered,
+                    sayings,
+                    unknown_keys: self.unknown_keys,
+                },
                 opened,
                 tools,
                 standing,

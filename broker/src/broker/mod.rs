@@ -5,6 +5,7 @@ mod builder;
 mod cancel;
 mod chance;
 mod checked;
+mod checks;
 mod event;
 mod locked;
 mod policies;

@@ -13,6 +13,7 @@ use codegen::description::Description;
 use codegen::stub::StubTable;
 
 use super::tools::{Offered, Tools};
+use crate::config::UnknownKeys;
 use crate::tool_files::{Loaded, Stamp, ToolFiles};
 
 /// One state of what is known; a run keeps the one that it started with.
@@ -43,6 +44,7 @@ pub(super) struct Shelf {
 pub(super) struct Sources {
     pub(super) offered: Vec<Offered>,
     pub(super) sayings: Arc<Sayings>,
+    pub(super) unknown_keys: UnknownKeys,
 }
 
 /// What the files said at the start.
@@ -126,7 +128,8 @@ impl Shelf {
     fn anew(&self, files: &ToolFiles, before: &Known) -> Known {
         let wrong = match files.load() {
             Ok(loaded) if loaded.problems.is_empty() => {
-                let tools = Tools::of(&self.sources.offered, &loaded, &self.sources.sayings);
+                let from = &self.sources;
+                let tools = Tools::of(&from.offered, &loaded, &from.sayings, from.unknown_keys);
                 return known(tools, before.standing.clone(), &self.lasting);
             }
             Ok(loaded) => loaded.problems,

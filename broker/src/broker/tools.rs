@@ -4,17 +4,17 @@
 
 use std::sync::Arc;
 
-use airlock_core::catalog::{Catalog, Check, Effects, Server, Tool};
+use airlock_core::catalog::{Catalog, Effects, Server, Tool};
 use airlock_core::flow::Sayings;
 use airlock_core::id::{ServerName, ToolId, ToolName};
 use airlock_core::problem::Problem;
 use airlock_core::rules::Rule;
 use codegen::description::Description;
 use codegen::stub::{StubTable, ToolStub};
-use codegen::validate::Validator;
 use serde_json::Value;
 
-use crate::config::Trust;
+use super::checks::CompiledChecks;
+use crate::config::{Trust, UnknownKeys};
 use crate::lock_file::Pin;
 use crate::tool_files::{self, Loaded};
 
@@ -40,8 +40,14 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    pub(super) fn of(offered: &[Offered], files: &Loaded, sayings: &Sayings) -> Self {
+    pub(super) fn of(
+        offered: &[Offered],
+        files: &Loaded,
+        sayings: &Sayings,
+        unknown_keys: UnknownKeys,
+    ) -> Self {
         let mut tools = Self::default();
+        let mut checks = CompiledChecks::new(unknown_keys);
         for offer in offered {
             for tool in &offer.tools {
                 match Description::parse(&offer.server, tool) {
@@ -67,7 +73,7 @@ impl Tools {
             let known = stubs
                 .tools
                 .iter()
-                .filter_map(|stub| tools.tool(&stubs.server, (&trust, &pin), stub))
+                .filter_map(|stub| tools.tool(&stubs.server, (&trust, &pin), stub, &mut checks))
                 .map(|tool| labelled(tool, sayings))
                 .map(Arc::new)
                 .collect();
@@ -95,10 +101,10 @@ impl Tools {
         server: &str,
         (trust, pin): (&Trust, &Pin),
         stub: &ToolStub,
+        checks: &mut CompiledChecks,
     ) -> Option<Tool> {
         let description = self.descriptions.get(stub.description)?;
-        let compiled = compile(description);
-        let (input, output) = match compiled {
+        let checks = match checks.of(description) {
             Ok(checks) => checks,
             Err(why) => {
                 self.left_out(server, format!("`{}`: {why}", stub.wire_name));
@@ -117,8 +123,9 @@ impl Tools {
             labelling: Arc::default(),
             pinned: pin.holds(description),
             unwrap: stub.unwrap,
-            input,
-            output,
+            input: checks.input,
+            doubts: checks.doubts,
+            output: checks.output,
         })
     }
 
@@ -191,26 +198,6 @@ pub(super) fn unmatched(rule: &Rule, closest: Option<ToolId>) -> Problem {
     )
 }
 
-/// The input must have a validator, or its calls could not be checked; a result
-/// whose schema cannot be compiled is passed on as what it is.
-fn compile(description: &Description) -> Result<(Check, Option<Check>), String> {
-    let input = Validator::compile(&description.input_schema).map_err(|bad| bad.to_string())?;
-    let output = description
-        .checked_output()
-        .and_then(|schema| Validator::compile(schema).ok());
-    Ok((
-        check("args", input),
-        output.map(|output| check("result", output)),
-    ))
-}
-
-fn check(root: &'static str, validator: Validator) -> Check {
-    Check::new(move |value| {
-        let errors = validator.errors(root, value);
-        errors.iter().map(ToString::to_string).collect()
-    })
-}
-
 /// What our configuration says; an annotation is believed only of a server that is trusted.
 fn effects(description: &Description, trust: &Trust) -> Effects {
     let claims = &description.claims;
@@ -266,7 +253,12 @@ mod tests {
             pin: Pin::default(),
             tools,
         };
-        Tools::of(&[offered], &Loaded::default(), &Sayings::default())
+        Tools::of(
+            &[offered],
+            &Loaded::default(),
+            &Sayings::default(),
+            UnknownKeys::Warn,
+        )
     }
 
     fn tool(name: &str) -> Value {

@@ -58,6 +58,9 @@ pub(super) struct RunOptions {
     /// When the journal is synced to the disk: always, writes or never [default: writes]
     #[arg(long, value_name = "WHEN", help_heading = "Journal")]
     fsync: Option<String>,
+    /// Keys of arguments that a tool neither names nor forbids: warn or refuse [default: warn]
+    #[arg(long, value_name = "WHAT", help_heading = "Run")]
+    unknown_keys: Option<String>,
     /// Print one JSON object: status, value, error, console, calls, usage
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
@@ -116,6 +119,7 @@ fn load(options: &RunOptions, environment: &Environment) -> Result<Config, Probl
     options.limits.clone().add_to(&mut flags)?;
     flags.state_dir.clone_from(&options.state.state_dir);
     flags.fsync.clone_from(&options.fsync);
+    flags.unknown_keys.clone_from(&options.unknown_keys);
     Config::load(flags, environment)
 }
 

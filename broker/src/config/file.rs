@@ -23,6 +23,7 @@ pub(crate) struct FileConfig {
     pub(crate) descriptions: Option<PathBuf>,
     pub(crate) lock: Option<PathBuf>,
     pub(crate) fsync: Option<Located>,
+    pub(crate) unknown_keys: Option<Located>,
     pub(crate) limits: Vec<(String, Located)>,
     pub(crate) servers: Vec<Declared>,
     pub(crate) rules: Vec<(Level, Located)>,
@@ -45,6 +46,7 @@ struct Document {
     descriptions: Option<PathBuf>,
     lock: Option<PathBuf>,
     fsync: Option<Spanned<String>>,
+    unknown_keys: Option<Spanned<String>>,
     #[serde(default)]
     limits: BTreeMap<String, Spanned<Amount>>,
     #[serde(default)]
@@ -161,6 +163,7 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
         descriptions: document.descriptions,
         lock: document.lock,
         fsync: document.fsync.map(located),
+        unknown_keys: document.unknown_keys.map(located),
         limits: limits.collect(),
         servers: servers.collect::<Result<_, _>>()?,
         rules: levels

@@ -12,6 +12,7 @@ pub(crate) mod policies;
 mod secrets;
 mod server;
 pub(crate) mod units;
+mod unknown_keys;
 pub(crate) mod words;
 
 use std::io::ErrorKind;
@@ -28,6 +29,7 @@ pub use limits::{BadLimit, SETTINGS, Setting};
 pub use policies::PolicyConfig;
 pub use secrets::Secrets;
 pub use server::{Server, Trust};
+pub use unknown_keys::UnknownKeys;
 
 use file::{FileConfig, Located};
 use labels::FileFlow;
@@ -64,6 +66,8 @@ pub struct Flags {
     /// The lock file that servers are held against.
     pub lock: Option<PathBuf>,
     pub fsync: Option<String>,
+    /// `warn` or `refuse`.
+    pub unknown_keys: Option<String>,
     /// This program, when its own demo server is wanted under the name `demo`.
     pub demo: Option<PathBuf>,
 }
@@ -82,6 +86,7 @@ pub struct Config {
     /// The lock file that servers are held against.
     pub lock: Option<PathBuf>,
     pub fsync: Fsync,
+    pub unknown_keys: UnknownKeys,
     pub secrets: Secrets,
     /// What a server's process finds in its environment besides what is configured for it.
     pub base_env: Vec<(String, String)>,
@@ -125,6 +130,7 @@ struct Gathered {
     descriptions: Option<PathBuf>,
     lock: Option<PathBuf>,
     fsync: Option<Located>,
+    unknown_keys: Option<Located>,
     warnings: Vec<Problem>,
 }
 
@@ -146,6 +152,7 @@ impl Gathered {
         self.descriptions = file.descriptions.or(self.descriptions.take());
         self.lock = file.lock.or(self.lock.take());
         self.fsync = file.fsync.or(self.fsync.take());
+        self.unknown_keys = file.unknown_keys.or(self.unknown_keys.take());
     }
 
     fn take_flags(&mut self, flags: Flags) -> Result<(), Problem> {
@@ -195,6 +202,13 @@ impl Gathered {
                 origin: "--fsync".into(),
             })
             .or(self.fsync.take());
+        self.unknown_keys = flags
+            .unknown_keys
+            .map(|text| Located {
+                text,
+                origin: "--unknown-keys".into(),
+            })
+            .or(self.unknown_keys.take());
         Ok(())
     }
 
@@ -216,6 +230,8 @@ impl Gathered {
             .map(|(level, at)| rule(level, at))
             .collect::<Result<_, _>>()?;
         let fsync = self.fsync.map_or(Ok(Fsync::default()), |at| fsync(&at))?;
+        let unknown_keys = self.unknown_keys.as_ref().map(unknown_keys::parse);
+        let unknown_keys = unknown_keys.transpose()?.unwrap_or_default();
         let state_dir = self
             .state_dir
             .or_else(|| environment.state_dir())
@@ -247,6 +263,7 @@ impl Gathered {
             descriptions: self.descriptions,
             lock: self.lock,
             fsync,
+            unknown_keys,
             secrets: Secrets::new(secrets),
             base_env,
             warnings,

@@ -90,6 +90,10 @@ fn the_same_mistake_in_a_file_is_a_wrong_configuration() {
             "the rule 'no dot' (x.toml:2) cannot be read",
         ),
         ("fsync = 'sometimes'", "`fsync` (x.toml:1) cannot be used"),
+        (
+            "unknown_keys = 'forgive'",
+            "`unknown_keys` (x.toml:1) cannot be used",
+        ),
     ] {
         let flags = Flags {
             config: Some(scratch.file("x.toml", text)),

@@ -62,8 +62,10 @@ pub(super) fn stop(secrets: &Secrets, stop: &mut GuestStop) {
 
 /// Reasons quote what is wrong with a call's arguments.
 pub(super) fn calls(secrets: &Secrets, calls: &mut [ReportedCall]) {
-    let reasons = calls.iter_mut().flat_map(|call| &mut call.reasons);
-    reasons.for_each(|reason| secrets.strike_text(reason));
+    for call in calls {
+        let said = call.reasons.iter_mut().chain(&mut call.warnings);
+        said.for_each(|text| secrets.strike_text(text));
+    }
 }
 
 pub(super) fn event(secrets: &Secrets, event: &mut RunEvent) {
@@ -151,12 +153,13 @@ mod tests {
             id: 1,
             tool: "a.b".into(),
             decision: ReportedDecision::Deny,
+            warnings: reasons.clone(),
             reasons,
             outcome: ReportedOutcome::Denied,
             code: None,
             ms: 0,
         };
-        check(vec![reported], |secrets, said| calls(secrets, said), 1);
+        check(vec![reported], |secrets, said| calls(secrets, said), 2);
     }
 
     #[test]

@@ -17,6 +17,7 @@ const CALL_LINES_SHOWN: usize = 40;
 const EXCERPT_CHARS_SHOWN: usize = 120;
 const TOOL_CHARS_SHOWN: usize = 48;
 const REASONS_CHARS_SHOWN: usize = 120;
+const WARNING_CHARS_SHOWN: usize = 240;
 const MESSAGE_CHARS_SHOWN: usize = 600;
 
 /// The value as text: a string as it is, everything else as JSON for reading.
@@ -80,7 +81,8 @@ pub fn calls(calls: &[ReportedCall]) -> String {
 }
 
 fn is_repetition(a: &ReportedCall, b: &ReportedCall) -> bool {
-    (&a.tool, a.outcome, a.code, &a.reasons) == (&b.tool, b.outcome, b.code, &b.reasons)
+    (&a.tool, a.outcome, a.code, &a.reasons, &a.warnings)
+        == (&b.tool, b.outcome, b.code, &b.reasons, &b.warnings)
 }
 
 fn row(group: &[ReportedCall], width: usize) -> String {
@@ -110,7 +112,12 @@ fn row(group: &[ReportedCall], width: usize) -> String {
             group.iter().map(|call| call.ms).max().unwrap_or(0)
         )
     };
-    format!("{ids:>9}  {tool:width$}  {outcome}{code}{what}\n")
+    let warnings = call.warnings.iter().map(|warning| {
+        let text = escape::brief(warning, WARNING_CHARS_SHOWN);
+        format!("           warning: {text}\n")
+    });
+    let warnings: String = warnings.collect();
+    format!("{ids:>9}  {tool:width$}  {outcome}{code}{what}\n{warnings}")
 }
 
 /// Nothing of it left.

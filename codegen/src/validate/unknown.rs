@@ -27,6 +27,22 @@ pub(super) fn warn<'a>(root: &'a Value, root_name: &'a str, value: &'a Value) ->
     search.found
 }
 
+/// Whether some object of the schema names keys and says nothing about others. What
+/// another part of the schema says of the same object is only seen with a value.
+pub(super) fn leaves_keys_unsaid(root: &Value) -> bool {
+    let mut open = vec![root];
+    while let Some(schema) = open.pop() {
+        let Value::Object(fields) = schema else {
+            continue;
+        };
+        if fields.contains_key("properties") && !is_open(fields) {
+            return true;
+        }
+        open.extend(schema::inner(fields).into_iter().map(|(_, inner)| inner));
+    }
+    false
+}
+
 struct Search<'a> {
     root: &'a Value,
     root_name: &'a str,

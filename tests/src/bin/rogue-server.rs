@@ -89,6 +89,13 @@ fn list(trick: &str, params: &Value) -> Value {
         .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))
         .collect();
     match trick {
+        "list-typed" => tools.push(json!({
+            "name": "typed",
+            "inputSchema": {"type": "object", "properties": {"limit": {"type": "integer"}}},
+            "outputSchema": {
+                "type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"],
+            },
+        })),
         "list-bombs" => tools.extend(schema_bombs()),
         "list-bad-tools" => tools.extend([
             json!({"name": "no_schema"}),
@@ -145,6 +152,10 @@ fn schema_bombs() -> Vec<Value> {
 fn call(id: &Value, tool: &str) -> std::io::Result<()> {
     match tool {
         "fine" => answer(id, &text("fine")),
+        "typed" => answer(
+            id,
+            &json!({"content": [{"type": "text", "text": "as many as you like"}], "structuredContent": {"count": "many"}}),
+        ),
         "huge" => huge(id),
         "other_id" => answer(&json!(999_999), &text("for somebody else")),
         "twice" => {

@@ -34,6 +34,7 @@ fn a_command_line_that_makes_no_sense_is_a_usage_error() {
             &["run", "a.js", "--memory", "64 parsecs"],
             &["run", "a.js", "--max-calls", "some"],
             &["run", "a.js", "--fsync", "sometimes"],
+            &["run", "a.js", "--unknown-keys", "forgive"],
             &["run", "a.js", "--server", "no-equals-sign"],
             &["run", "a.js", "--server", "=command"],
             &["run", "a.js", "--server", "9bad=command"],

@@ -213,3 +213,38 @@ fn a_list_that_is_no_list_is_a_problem_of_that_server() {
     let ended = beside("list-wrong", "return 1", &[]);
     assert!(ended.stderr.contains("rogue"), "{ended}");
 }
+
+#[test]
+fn a_result_that_breaks_its_own_schema_is_no_value_and_is_kept_on_the_error() {
+    let code = "return await rogue.typed({limit: 3}).catch((e) => \
+                [e.code, e.message, e.content, e.structuredContent])";
+    let ended = beside("list-typed", code, &[]).expect_code(0);
+    let report = ended.json();
+    assert_eq!(
+        report["value"],
+        json!([
+            "result-invalid",
+            "the result of `rogue.typed` is not usable: result.count: expected an integer, got \"many\"",
+            [{"type": "text", "text": "as many as you like"}],
+            {"count": "many"},
+        ])
+    );
+    assert_eq!(report["calls"][0]["outcome"], "failed");
+    assert_eq!(report["calls"][0].get("warnings"), None);
+}
+
+#[test]
+fn a_key_that_the_schema_does_not_know_is_warned_of_and_refused_when_asked() {
+    let code = "return await rogue.typed({limits: 3}).catch((e) => e.code)";
+    let says = "args.limits: expected `limit`, got an unknown property. Did you mean `limit`?";
+    let ended = beside("list-typed", code, &[]).expect_code(0);
+    let report = ended.json();
+    assert_eq!(report["value"], "result-invalid");
+    assert_eq!(report["calls"][0]["warnings"], json!([says]));
+
+    let ended = beside("list-typed", code, &["--unknown-keys", "refuse"]).expect_code(0);
+    let report = ended.json();
+    assert_eq!(report["value"], "invalid-arguments");
+    assert_eq!(report["calls"][0]["outcome"], "denied");
+    assert_eq!(report["calls"][0]["reasons"], json!([says]));
+}

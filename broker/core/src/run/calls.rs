@@ -9,7 +9,7 @@ use sandbox_protocol::{CallOutcome, CallTicket, Failure, OpenCall, Outcome};
 use crate::call::{Args, BadArgs, Call, Site};
 use crate::catalog::Tool;
 use crate::code::Code;
-use crate::decide::{AuthorizedCall, Covered, Decision, Pending, Refusal, again, decide};
+use crate::decide::{AuthorizedCall, Covered, Decision, Pending, Refusal, again, cut, decide};
 use crate::id::{CallId, Digest, ToolId};
 use crate::journal::{Body, Decided, GrantUse, Verdict};
 use crate::limits::{ARGS_OPEN_BYTES_MAX, DENIALS_MAX, Limit};
@@ -18,6 +18,9 @@ use crate::rules::Level;
 
 use super::Run;
 use super::ending::Ending;
+
+/// Of one call; what is wrong beyond these is no more telling.
+const WARNINGS_MAX: usize = 4;
 
 /// One call and how far it has come.
 #[derive(Debug)]
@@ -31,6 +34,7 @@ pub(super) struct Record {
     pub(super) outcome: Option<ReportedOutcome>,
     pub(super) code: Option<Code>,
     pub(super) ms: u64,
+    pub(super) warnings: Vec<String>,
     pub(super) stage: Stage,
 }
 
@@ -126,6 +130,7 @@ impl Calls {
             outcome: None,
             code: None,
             ms: 0,
+            warnings: Vec::new(),
             stage: Stage::Over,
         });
         id
@@ -218,6 +223,7 @@ impl Run {
                     line: open.line,
                     column: open.column,
                 };
+                self.doubt(id, &tool, &args);
                 let now_ms = self.clock.host_ms();
                 let watch = self.watch.as_mut();
                 let facts = watch.map(|watch| Arc::new(watch.facts(id, &tool, &args, now_ms)));
@@ -235,6 +241,18 @@ impl Run {
                 }
             }
             Err(bad) => self.bad_args(id, &tool, &open, &bad),
+        }
+    }
+
+    /// What is probably not meant stands in the report; it stops nothing.
+    fn doubt(&mut self, id: CallId, tool: &Tool, args: &Args) {
+        let Some(doubts) = &tool.doubts else {
+            return;
+        };
+        let found = doubts.findings(args.value());
+        if let Some(record) = self.calls.record(id) {
+            let shown = found.iter().take(WARNINGS_MAX);
+            record.warnings = shown.map(|it| cut(it)).collect();
         }
     }
 

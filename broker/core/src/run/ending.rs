@@ -203,6 +203,7 @@ impl Run {
             outcome: record.outcome.unwrap_or(ReportedOutcome::NotSent),
             code: record.code,
             ms: record.ms,
+            warnings: record.warnings.clone(),
         };
         self.calls.records.iter().map(call).collect()
     }

@@ -16,6 +16,7 @@ fn call(id: u32, outcome: ReportedOutcome, code: Option<Code>, reason: &str) -> 
         outcome,
         code,
         ms: 4,
+        warnings: Vec::new(),
     }
 }
 
@@ -42,6 +43,20 @@ fn failed(code: Code, calls: Vec<ReportedCall>) -> Report {
         usage: Usage::default(),
         grants_needed: Vec::new(),
     }
+}
+
+#[test]
+fn what_was_probably_not_meant_stands_below_its_call() {
+    let mut call = call(3, ReportedOutcome::Returned, None, "rule");
+    call.warnings = vec!["args.limits: expected `limit`\u{1b}[2J".into()];
+    let text = calls(&[call]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(
+        lines[1].starts_with("           warning: args.limits: expected `limit`"),
+        "{text}"
+    );
+    assert!(!text.contains('\u{1b}'), "{text}");
 }
 
 #[test]
