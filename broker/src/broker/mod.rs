@@ -400,4 +400,6 @@ fn unreadable(error: &SharedError) -> Report {
 }
 
 #[cfg(test)]
+mod grant_tests;
+#[cfg(test)]
 mod tests;

@@ -297,9 +297,7 @@ impl Run {
     pub(super) fn apply(&mut self, id: CallId, decision: Decision) {
         match decision {
             Decision::Allow(call) => {
-                if let Some(watch) = &mut self.watch {
-                    watch.allowed(call.catalog_tool(), call.args().len());
-                }
+                self.watch_allowed(&call);
                 if let Some(record) = self.calls.record(id) {
                     if record.decision != ReportedDecision::Ask {
                         record.decision = ReportedDecision::Allow;
@@ -428,6 +426,12 @@ impl Run {
     fn has_lapsed(&self, call: &AuthorizedCall) -> bool {
         call.used()
             .is_some_and(|used| used.expires_at_ms <= self.clock.host_ms())
+    }
+
+    pub(super) fn watch_allowed(&mut self, call: &AuthorizedCall) {
+        if let Some(watch) = &mut self.watch {
+            watch.allowed(call.catalog_tool(), call.args().len());
+        }
     }
 
     pub(super) fn send(&mut self, id: CallId, call: AuthorizedCall) {

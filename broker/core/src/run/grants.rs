@@ -102,6 +102,7 @@ impl Run {
         };
         match claimed(covered, used, &mut self.grants) {
             Decision::Allow(authorized) => {
+                self.watch_allowed(&authorized);
                 if let Some(record) = self.calls.record(call) {
                     record.reasons = authorized.reasons().to_vec();
                 }

@@ -40,7 +40,7 @@ function field(shown) {
   box.append(text);
   const hidden = shown.lines.length - LINES_SHOWN;
   if (hidden > 0) {
-    const more = element("button", `${plural(hidden, "MORE LINE")} NOT SHOWN: show them`, "more");
+    const more = element("button", `${plural(hidden, "more line").toUpperCase()} NOT SHOWN: show them`, "more");
     more.type = "button";
     more.addEventListener("click", () => {
       put(LINES_SHOWN, shown.lines.length);
