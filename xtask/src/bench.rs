@@ -32,6 +32,26 @@ pub(crate) fn ours_alone(words: &[&str]) -> Result<()> {
     measure(words, |_| Ok(Vec::new()))
 }
 
+/// The measuring is a test of the broker, which knows search; here it is run to be read.
+pub(crate) fn search() -> Result<()> {
+    let status = std::process::Command::new("cargo")
+        .args([
+            "test",
+            "--release",
+            "--quiet",
+            "-p",
+            "airlock",
+            "--test",
+            "search",
+        ])
+        .args(["--", "--nocapture"])
+        .current_dir(paths::root())
+        .status()
+        .context("cargo could not be started")?;
+    anyhow::ensure!(status.success(), "search finds less than it should");
+    Ok(())
+}
+
 pub(crate) fn beside_peers(words: &[&str]) -> Result<()> {
     measure(words, peers::install)
 }

@@ -16,6 +16,7 @@ usage: cargo xtask COMMAND
 
   bench [--quick] [ROW…]         measure our own rows
   bench peers [--quick] [ROW…]   measure ours beside quickjs-emscripten and isolated-vm
+  bench search                   how well and how fast search finds labelled tools of a corpus
   bench tokens [FILE…]           count the tokens of declarations beside those of the JSON
   bench replay                   play recorded tasks and attacks against the shipped policies
   bench policy                   what a decision costs with 10, 100 and 1,000 rules
@@ -40,6 +41,7 @@ fn dispatch(words: &[String]) -> Result<()> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["bench", "peers", rest @ ..] => bench::beside_peers(rest),
+        ["bench", "search"] => bench::search(),
         ["bench", "tokens", rest @ ..] => bench::tokens::run(rest),
         ["bench", "replay"] => bench::replay(),
         ["bench", "policy"] => bench::policy::run(),

@@ -28,13 +28,14 @@ struct Inner {
 }
 
 /// The methods that are answered before the servers are there.
-const AT_ONCE: [&str; 6] = [
+const AT_ONCE: [&str; 7] = [
     "initialize",
     "server/discover",
     "ping",
     "resources/list",
     "resources/templates/list",
-    "logging/setLevel",
+    "prompts/list",
+    "prompts/get",
 ];
 
 impl Desk {
@@ -97,6 +98,11 @@ impl Desk {
                 one_page(request)?;
                 (resources::templates(), Lasting::Private)
             }
+            ("prompts/list", _) => {
+                one_page(request)?;
+                (prompt::list(), Lasting::Private)
+            }
+            ("prompts/get", _) => (prompt::read(request, self.settings().mode)?, Lasting::No),
             _ => return Err(Refusal::no_method(method)),
         };
         Ok(answer)
@@ -170,7 +176,7 @@ impl Desk {
 }
 
 fn capabilities_of_ours() -> Value {
-    json!({"tools": {}, "resources": {}})
+    json!({"tools": {}, "resources": {}, "prompts": {}})
 }
 
 fn one_page(request: &Request) -> Result<(), Refusal> {

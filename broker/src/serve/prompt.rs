@@ -1,7 +1,14 @@
 //! What a host may put into a model's system prompt, so that it finds, reads
 //! and calls tools in the order in which that works.
 
+use serde_json::{Value, json};
+
+use super::request::Request;
+use super::rpc::{Refusal, shown};
 use super::settings::Mode;
+
+const NAME: &str = "use_tools";
+const ABOUT: &str = "How to find, read and call the tools that stand behind this server";
 
 const FIND: &str = "\
 airlock stands between you and the tools of several servers. Their short descriptions are enough to \
@@ -21,6 +28,26 @@ they are `await server.tool({…})`.";
 const RULES: &str = "
 Every call is decided by rules and may need a person's approval. A denied call did not happen; a failed \
 one may have. A script that fails reports its line and the calls that were made already.";
+
+/// The same as a prompt, for hosts that take it from there.
+pub(super) fn list() -> Value {
+    json!({"prompts": [{"name": NAME, "title": "Use the tools", "description": ABOUT}]})
+}
+
+pub(super) fn read(request: &Request, mode: Mode) -> Result<Value, Refusal> {
+    let name = request.params.get("name").and_then(Value::as_str);
+    match name.ok_or_else(|| Refusal::invalid("`name` is missing, or is no string"))? {
+        NAME => {
+            let content = json!({"type": "text", "text": text(mode)});
+            let messages = json!([{"role": "user", "content": content}]);
+            Ok(json!({"description": ABOUT, "messages": messages}))
+        }
+        other => Err(Refusal::invalid(format!(
+            "there is no prompt `{}`",
+            shown(other)
+        ))),
+    }
+}
 
 /// The recommended text.
 #[must_use]

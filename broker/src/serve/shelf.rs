@@ -265,6 +265,8 @@ fn document(broker: &Broker, shown: &Shown) -> Document {
         .and_then(|it| it.input_schema.get("properties"))
         .and_then(Value::as_object);
     let parameters = properties.map(|it| it.keys().cloned().collect::<Vec<_>>().join(" "));
+    let said = |schema: &Value| schema.get("description")?.as_str().map(str::to_owned);
+    let about = properties.map(|it| it.values().filter_map(said).collect::<Vec<_>>().join(" "));
     let title = description.and_then(|it| it.title.clone());
     let text = description.and_then(|it| it.text.clone());
     Document {
@@ -276,6 +278,7 @@ fn document(broker: &Broker, shown: &Shown) -> Document {
             .collect::<Vec<_>>()
             .join("\n"),
         parameters: parameters.unwrap_or_default(),
+        about_parameters: about.unwrap_or_default(),
     }
 }
 

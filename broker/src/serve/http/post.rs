@@ -42,7 +42,10 @@ pub(super) async fn answer(hall: Arc<Hall>, headers: &HeaderMap, body: &Bytes) -
     }
     match jsonrpc::parse(body) {
         Incoming::Request { id, method, params } => {
-            let read = rpc::params(params).and_then(|it| Ok((rpc::era_of(&it)?, it)));
+            let read = rpc::params(params).and_then(|it| {
+                same_version(headers, &it)?;
+                Ok((rpc::era_of(&it)?, it))
+            });
             let answered = match read {
                 Ok((era, params)) => {
                     let asked = Asked {
@@ -71,6 +74,24 @@ pub(super) async fn answer(hall: Arc<Hall>, headers: &HeaderMap, body: &Bytes) -
             json_response(StatusCode::BAD_REQUEST, refusal.message_to_nobody())
         }
     }
+}
+
+/// What a message says of its revision is what its header says, whether or not the
+/// revision is spoken here.
+fn same_version(headers: &HeaderMap, params: &Value) -> Result<(), Refusal> {
+    let meta = params.get("_meta");
+    let in_body = meta
+        .and_then(|it| it.get(rpc::VERSION_KEY))
+        .and_then(Value::as_str);
+    match in_body {
+        Some(_) if text(headers, VERSION_HEADER) != in_body => Err(mismatch(VERSION_HEADER)),
+        _ => Ok(()),
+    }
+}
+
+fn mismatch(header: &str) -> Refusal {
+    let message = format!("the header `{header}` does not say what the message says");
+    Refusal::new(HEADER_MISMATCH, message)
 }
 
 /// Messages that are not answered belong to a session, which the newer era has not.
@@ -161,22 +182,12 @@ impl Asked {
             _ => None,
         };
         let name = name.and_then(Value::as_str);
-        let meta = self.params.get("_meta");
-        let in_body = meta
-            .and_then(|it| it.get(rpc::VERSION_KEY))
-            .and_then(Value::as_str);
-        for (header, expected, said) in [
-            (VERSION_HEADER, in_body, version.map(str::to_owned)),
-            (
-                METHOD_HEADER,
-                Some(self.method.as_str()),
-                decoded(headers, METHOD_HEADER),
-            ),
-            (NAME_HEADER, name, decoded(headers, NAME_HEADER)),
+        for (header, expected) in [
+            (METHOD_HEADER, Some(self.method.as_str())),
+            (NAME_HEADER, name),
         ] {
-            if expected.is_some() && said.as_deref() != expected {
-                let message = format!("the header `{header}` does not say what the message says");
-                return Err(Refusal::new(HEADER_MISMATCH, message));
+            if expected.is_some() && decoded(headers, header).as_deref() != expected {
+                return Err(mismatch(header));
             }
         }
         Ok(())

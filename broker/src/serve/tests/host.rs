@@ -355,7 +355,7 @@ pub(super) fn headers_of(message: &Value, session: Option<String>) -> Vec<(&'sta
         headers.push(("MCP-Protocol-Version", version.to_owned()));
         headers.push(("Mcp-Method", message["method"].as_str().unwrap().to_owned()));
         let name = match message["method"].as_str() {
-            Some("tools/call") => params["name"].as_str(),
+            Some("tools/call" | "prompts/get") => params["name"].as_str(),
             Some("resources/read") => params["uri"].as_str(),
             _ => None,
         };

@@ -64,6 +64,8 @@ async fn statuses_and_errors_are_those_of_the_protocol() {
     let mut other = list.clone();
     other["params"]["_meta"][rpc::VERSION_KEY] = "2099-01-01".into();
     check(&house, &other, &[], (400, -32_022)).await;
+    let header = ("MCP-Protocol-Version", MODERN_VERSION);
+    check(&house, &other, &[header], (400, -32_020)).await;
     let bare = legacy("tools/list");
     check(&house, &bare, &[], (400, -32_600)).await;
     check(

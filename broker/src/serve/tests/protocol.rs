@@ -25,7 +25,12 @@ async fn the_newer_era_is_discovered_and_every_result_says_what_it_is() {
     let mut host = Host::connect(MODERN, settings()).await;
     let found = host.request("server/discover", json!({})).await.unwrap();
     assert_eq!(found["supportedVersions"], json!([MODERN_VERSION]));
-    for method in ["tools/list", "resources/list", "resources/templates/list"] {
+    for method in [
+        "tools/list",
+        "resources/list",
+        "resources/templates/list",
+        "prompts/list",
+    ] {
         let result = host.request(method, json!({})).await.unwrap();
         assert_eq!(result["resultType"], "complete", "{method}");
         assert_eq!(result["cacheScope"], "private", "{method}");
@@ -58,7 +63,9 @@ async fn what_cannot_be_answered_is_an_error_with_the_right_code() {
         };
         for (method, params, code) in [
             ("tools/fly", json!({}), -32_601),
-            ("prompts/list", json!({}), -32_601),
+            ("completion/complete", json!({}), -32_601),
+            ("prompts/get", json!({}), -32_602),
+            ("prompts/get", json!({"name": "nothing"}), -32_602),
             ("tools/call", json!({}), -32_602),
             ("tools/call", json!({"name": 7}), -32_602),
             ("tools/call", json!({"name": "nothing"}), -32_602),
@@ -117,6 +124,31 @@ async fn garbage_is_answered_once_and_ends_nothing() {
             Ok(json!({})),
             "{line}"
         );
+    }
+}
+
+#[tokio::test]
+async fn s8_2_the_recommended_system_prompt_is_a_prompt_with_the_whole_workflow() {
+    for way in WAYS {
+        let mut host = Host::connect(way, settings()).await;
+        let list = host.request("prompts/list", json!({})).await.unwrap();
+        let name = &list["prompts"][0]["name"];
+        let prompt = host
+            .request("prompts/get", json!({ "name": name }))
+            .await
+            .unwrap();
+        let text = prompt["messages"][0]["content"]["text"].as_str().unwrap();
+        assert_eq!(text, super::super::system_prompt(Mode::Code));
+        for part in [
+            "FIND",
+            "READ",
+            "CALL",
+            "enough to choose",
+            "without ?tools= fails",
+            "?tools=server.tool",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
     }
 }
 
