@@ -5,6 +5,7 @@
 pub mod binary;
 pub mod case_file;
 pub mod command;
+pub mod real_hosts;
 pub mod real_servers;
 pub mod stage;
 pub mod vitals;

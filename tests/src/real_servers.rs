@@ -112,7 +112,7 @@ fn install() -> Result<RealServers> {
 }
 
 /// Fills a folder once. A stamp that is written last names what it holds.
-fn once(
+pub(crate) fn once(
     root: &Path,
     name: &str,
     versions: &[&str],
@@ -133,14 +133,14 @@ fn once(
     Ok(dir)
 }
 
-fn venv(dir: &Path, packages: &[&str]) -> Result<()> {
+pub(crate) fn venv(dir: &Path, packages: &[&str]) -> Result<()> {
     run(Command::new("python3").args(["-m", "venv"]).arg(dir))?;
     run(Command::new(dir.join("bin/pip"))
         .args(["install", "--quiet"])
         .args(packages))
 }
 
-fn run(command: &mut Command) -> Result<()> {
+pub(crate) fn run(command: &mut Command) -> Result<()> {
     let output = command
         .output()
         .with_context(|| format!("{:?}", command.get_program()))?;

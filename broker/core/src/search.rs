@@ -34,13 +34,13 @@ struct Field {
 /// Tried out on labelled queries; `cargo xtask bench search` says what they find.
 const FIELDS: [Field; 5] = [
     Field {
-        weight: 3.0,
-        length_norm: 0.7,
+        weight: 3.5,
+        length_norm: 0.9,
         of: |document| &document.name,
     },
     Field {
-        weight: 2.5,
-        length_norm: 0.3,
+        weight: 3.0,
+        length_norm: 0.5,
         of: |document| &document.server,
     },
     Field {
@@ -49,18 +49,18 @@ const FIELDS: [Field; 5] = [
         of: |document| &document.text,
     },
     Field {
-        weight: 1.0,
+        weight: 1.5,
         length_norm: 0.6,
         of: |document| &document.parameters,
     },
     Field {
-        weight: 0.6,
+        weight: 0.5,
         length_norm: 0.7,
         of: |document| &document.about_parameters,
     },
 ];
 /// How soon one more occurrence of a word adds little.
-const SATURATION: f64 = 2.0;
+const SATURATION: f64 = 2.5;
 /// A word that is said again counts a little more.
 const REPETITION: f64 = 0.35;
 /// Words of one query, and of one text, that count.
