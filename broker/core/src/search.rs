@@ -45,7 +45,7 @@ const FIELDS: [Field; 5] = [
     },
     Field {
         weight: 1.0,
-        length_norm: 0.6,
+        length_norm: 0.4,
         of: |document| &document.text,
     },
     Field {

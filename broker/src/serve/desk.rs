@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
+use super::filter::{self, Filter};
 use super::request::Request;
 use super::rpc::{self, Lasting, Refusal};
 use super::seal::{NoKey, Seal};
@@ -74,6 +75,8 @@ impl Desk {
         let shelf = self.shelf().await?;
         let (result, lasting) = match method {
             "tools/list" => (self.tools(&shelf, request)?, Lasting::Private),
+            "groups/list" => (filter::groups(&shelf), Lasting::Private),
+            "tags/list" => (filter::tags(&shelf), Lasting::Private),
             "tools/call" => (self.call(&shelf, request).await?, Lasting::No),
             "resources/read" => (resources::read(self, &shelf, request)?, Lasting::Once),
             _ => return Err(Refusal::no_method(method)),
@@ -139,6 +142,10 @@ impl Desk {
     fn tools(&self, shelf: &Shelf, request: &Request) -> Result<Value, Refusal> {
         one_page(request)?;
         let takes_handle = request.handle.is_some();
+        if let Some(filter) = Filter::read(&request.params)? {
+            let tools = meta::filtered(shelf, self.settings().mode, &filter);
+            return Ok(json!({ "tools": tools }));
+        }
         Ok(json!({"tools": meta::list(shelf, self.settings().mode, takes_handle)}))
     }
 
@@ -176,7 +183,15 @@ impl Desk {
 }
 
 fn capabilities_of_ours() -> Value {
-    json!({"tools": {}, "resources": {}, "prompts": {}})
+    let lists = json!({"groups": {"listChanged": false}, "tags": {"listChanged": false}});
+    json!({
+        "tools": {},
+        "resources": {},
+        "prompts": {},
+        "filtering": lists,
+        // The same where hosts of the newer era look for what is not in the protocol.
+        "extensions": {"dev.airlock/filtering": lists},
+    })
 }
 
 fn one_page(request: &Request) -> Result<(), Refusal> {

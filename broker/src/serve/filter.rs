@@ -49,7 +49,11 @@ fn strings(filter: &Map<String, Value>, key: &str) -> Result<Vec<String>, Refusa
         Some(_) => return Err(wrong()),
     };
     let text = |item: &Value| item.as_str().map(str::to_owned);
-    items.iter().map(text).collect::<Option<_>>().ok_or_else(wrong)
+    items
+        .iter()
+        .map(text)
+        .collect::<Option<_>>()
+        .ok_or_else(wrong)
 }
 
 pub(super) fn groups_of(shelf: &Shelf, shown: &Shown) -> Vec<String> {

@@ -7,6 +7,7 @@
 mod asking;
 mod desk;
 mod disclosure;
+mod filter;
 mod handing;
 mod http;
 mod meta;

@@ -2,6 +2,7 @@
 
 mod asks;
 mod disclosing;
+mod filtering;
 mod host;
 mod http;
 mod protocol;

@@ -10,10 +10,11 @@ mod search;
 use serde_json::{Map, Value, json};
 
 use super::desk::Desk;
+use super::filter::{self, Filter};
 use super::request::Request;
 use super::rpc::{Refusal, put};
 use super::settings::Mode;
-use super::shelf::Shelf;
+use super::shelf::{Shelf, Shown};
 
 pub(super) use call::call_directly;
 pub(super) use details::disclose;
@@ -125,15 +126,33 @@ pub(super) fn list(shelf: &Shelf, mode: Mode, takes_handle: bool) -> Vec<Value> 
     }
     match mode {
         Mode::Code | Mode::Stable => {}
-        Mode::Progressive => tools.extend(shelf.tools.iter().map(|shown| {
-            json!({
-                "name": shown.flat,
-                "description": shown.summary,
-                "inputSchema": {"type": "object", "additionalProperties": true},
-            })
-        })),
+        Mode::Progressive => {
+            tools.extend(shelf.tools.iter().map(|shown| minimal(shelf, shown)));
+        }
     }
     tools
+}
+
+/// `tools/list` with a filter: ours are in no group and have no tag.
+pub(super) fn filtered(shelf: &Shelf, mode: Mode, filter: &Filter) -> Vec<Value> {
+    let fits = |shown: &&Shown| mode == Mode::Progressive && filter.fits(shelf, shown);
+    let tools = shelf.tools.iter().filter(fits);
+    tools.map(|shown| minimal(shelf, shown)).collect()
+}
+
+/// Enough to choose by, and nothing of how it is called.
+fn minimal(shelf: &Shelf, shown: &Shown) -> Value {
+    let mut tool = json!({
+        "name": shown.flat,
+        "description": shown.summary,
+        "inputSchema": {"type": "object", "additionalProperties": true},
+        "groups": filter::groups_of(shelf, shown),
+    });
+    let tags = filter::tags_of(shelf, shown);
+    if !tags.is_empty() {
+        put(&mut tool, "tags", tags);
+    }
+    tool
 }
 
 /// A list of names: an array of strings, or one string with commas.

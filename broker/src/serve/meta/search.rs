@@ -5,6 +5,7 @@ use codegen::declare::Level;
 use serde_json::{Map, Value, json};
 
 use super::{Answered, names, only};
+use crate::serve::filter::Filter;
 use crate::serve::rpc::{put, text_of};
 use crate::serve::shelf::{Shelf, Shown};
 
@@ -23,6 +24,8 @@ pub(super) fn description() -> Value {
                 "query": {"type": "string", "description": "What the tool should do, in plain words"},
                 "mode": {"type": "string", "enum": ["words", "regex"], "default": "words"},
                 "servers": {"type": "array", "items": {"type": "string"}, "description": "Only tools of these servers"},
+                "groups": {"type": "array", "items": {"type": "string"}, "description": "In any of these groups"},
+                "tags": {"type": "array", "items": {"type": "string"}, "description": "With all of these tags"},
                 "detail": {"type": "string", "enum": ["names", "lines", "signatures"], "default": "lines"},
                 "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT},
             },
@@ -36,6 +39,7 @@ struct Wanted<'a> {
     query: &'a str,
     is_regex: bool,
     servers: Vec<String>,
+    filter: Filter,
     level: Level,
     limit: usize,
 }
@@ -50,7 +54,9 @@ pub(super) fn call(shelf: &Shelf, args: &Map<String, Value>) -> Answered {
 fn wanted(args: &Map<String, Value>) -> Result<Wanted<'_>, String> {
     only(
         args,
-        &["query", "mode", "servers", "detail", "limit", "session"],
+        &[
+            "query", "mode", "servers", "groups", "tags", "detail", "limit", "session",
+        ],
     )?;
     let query = text_of(args, "query")?.unwrap_or_default().trim();
     if query.len() > QUERY_BYTES_MAX {
@@ -79,6 +85,10 @@ fn wanted(args: &Map<String, Value>) -> Result<Wanted<'_>, String> {
         query,
         is_regex,
         servers: names(args, "servers")?,
+        filter: Filter {
+            groups: names(args, "groups")?,
+            tags: names(args, "tags")?,
+        },
         level,
         limit,
     })
@@ -116,7 +126,9 @@ fn found<'a>(shelf: &'a Shelf, wanted: &Wanted<'_>) -> Result<Vec<&'a Shown>, St
     let shown = places
         .into_iter()
         .filter_map(|place| shelf.tools.get(place));
-    Ok(shown.filter(chosen).collect())
+    let fits =
+        |shown: &&Shown| wanted.filter == Filter::default() || wanted.filter.fits(shelf, shown);
+    Ok(shown.filter(chosen).filter(fits).collect())
 }
 
 fn answer(shelf: &Shelf, wanted: &Wanted<'_>, found: &[&Shown]) -> Answered {

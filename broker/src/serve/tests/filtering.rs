@@ -62,8 +62,17 @@ async fn a_filter_takes_any_of_its_groups_and_all_of_its_tags() {
             let found = listed(&mut host, json!({"filter": filter})).await;
             assert_eq!(found.len(), expected, "{filter}: {found:?}");
         }
-        assert_eq!(listed(&mut host, json!({})).await, all, "nothing was changed by asking");
-        for filter in [json!([]), json!("x"), json!({"groups": "word"}), json!({"tags": [1]})] {
+        assert_eq!(
+            listed(&mut host, json!({})).await,
+            all,
+            "nothing was changed by asking"
+        );
+        for filter in [
+            json!([]),
+            json!("x"),
+            json!({"groups": "word"}),
+            json!({"tags": [1]}),
+        ] {
             let params = json!({"filter": filter});
             let error = host.request("tools/list", params).await.unwrap_err();
             assert_eq!(error["code"], -32_602, "{filter}");
@@ -79,9 +88,13 @@ async fn a_filter_takes_any_of_its_groups_and_all_of_its_tags() {
 async fn search_takes_the_same_groups_and_tags() {
     for way in WAYS {
         let mut host = Host::connect(way, settings()).await;
-        let found = host.call("search_tools", json!({"groups": ["clock"]})).await;
+        let found = host
+            .call("search_tools", json!({"groups": ["clock"]}))
+            .await;
         assert_eq!(found["structuredContent"]["total"], 1, "{found}");
-        let found = host.call("search_tools", json!({"tags": ["nothing"]})).await;
+        let found = host
+            .call("search_tools", json!({"tags": ["nothing"]}))
+            .await;
         assert_eq!(found["structuredContent"]["total"], 0, "{found}");
         let wrong = host.call("search_tools", json!({"groups": 7})).await;
         assert!(is_error(&wrong), "{wrong}");
