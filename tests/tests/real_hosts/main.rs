@@ -122,10 +122,10 @@ fn the_inspector_lists_and_calls_over_http() {
 }
 
 /// `airlock serve --http` on a port of its own, stopped at the end of the test.
-pub struct Serving {
+struct Serving {
     child: Child,
-    pub url: String,
-    pub home: Home,
+    url: String,
+    home: Home,
 }
 
 impl Serving {
