@@ -5,7 +5,6 @@
 pub mod binary;
 pub mod case_file;
 pub mod command;
-pub mod real_hosts;
 pub mod real_servers;
 pub mod stage;
 pub mod vitals;

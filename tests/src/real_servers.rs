@@ -112,7 +112,7 @@ fn install() -> Result<RealServers> {
 }
 
 /// Fills a folder once. A stamp that is written last names what it holds.
-pub(crate) fn once(
+fn once(
     root: &Path,
     name: &str,
     versions: &[&str],
@@ -133,14 +133,14 @@ pub(crate) fn once(
     Ok(dir)
 }
 
-pub(crate) fn venv(dir: &Path, packages: &[&str]) -> Result<()> {
+fn venv(dir: &Path, packages: &[&str]) -> Result<()> {
     run(Command::new("python3").args(["-m", "venv"]).arg(dir))?;
     run(Command::new(dir.join("bin/pip"))
         .args(["install", "--quiet"])
         .args(packages))
 }
 
-pub(crate) fn run(command: &mut Command) -> Result<()> {
+fn run(command: &mut Command) -> Result<()> {
     let output = command
         .output()
         .with_context(|| format!("{:?}", command.get_program()))?;
