@@ -172,10 +172,15 @@ impl SharedFile {
     }
 }
 
+/// A state directory that is none holds nothing either; the journal says what is wrong with it.
+fn is_nothing(error: &io::Error) -> bool {
+    [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind())
+}
+
 /// None when there is none.
 fn read(path: &Path) -> Result<Option<Shared>, SharedError> {
     let file = match open(path, OpenOptions::new().read(true)) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if is_nothing(&error) => return Ok(None),
         other => other.map_err(failed(path, "read"))?,
     };
     let mut text = Vec::new();

@@ -6,15 +6,14 @@ use std::sync::Arc;
 
 use airlock_core::decide::Standing;
 use airlock_core::flow::{FlowSpec, Unfitting};
-use airlock_core::grant::{Grant, Scope};
-use airlock_core::id::{BadName, GrantId, ServerName, ToolId};
+use airlock_core::grant::Grant;
+use airlock_core::id::{ServerName, ToolId};
 use airlock_core::limits::Limits;
-use airlock_core::policy::Finding;
 use airlock_core::problem::Problem;
 use airlock_core::rules::{BadPattern, Level, Pattern, Rule, Rules};
 use airlock_core::run::{Fsync, GuestIdentity};
 use airlock_core::session::Disclosed;
-use airlock_core::shared::{NoUse, SessionName};
+use airlock_core::shared::SessionName;
 use codegen::lock::Lock;
 use serde_json::Value;
 
@@ -22,7 +21,7 @@ use super::locked;
 use super::shares::Shares;
 use super::shelf::{Opened, Shelf, Sources};
 use super::tools::{Offered, Tools, tool_left_out, unmatched};
-use super::{Broker, InProcessTool, Inner, policies};
+use super::{Broker, BuildError, InProcessTool, Inner, policies};
 use crate::approver::Approver;
 use crate::clock::Clock;
 use crate::config::{Config, FlowConfig, PolicyConfig, Secrets, Server, Trust, UnknownKeys};
@@ -30,8 +29,8 @@ use crate::era_file;
 use crate::journal_file::StateDir;
 use crate::lock_file::{self, LockFile, Pin};
 use crate::resolve::Resolver;
-use crate::sandbox::{Sandbox, SandboxError};
-use crate::shared_file::{SharedError, SharedFile};
+use crate::sandbox::Sandbox;
+use crate::shared_file::SharedFile;
 use crate::tool_files::ToolFiles;
 use crate::upstream::{Caps, ConnectError, Listed, ServerSpec, Surroundings, Upstream};
 
@@ -57,38 +56,6 @@ pub struct Builder {
     session: Option<SessionName>,
     project: Option<PathBuf>,
     grants: Vec<Grant>,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    #[error("the state directory is not set")]
-    NoStateDir,
-    #[error(transparent)]
-    Name(#[from] BadName),
-    #[error("the server name `{0}` is used twice")]
-    NameTwice(String),
-    #[error("the sandbox cannot be loaded: {0}")]
-    Sandbox(#[from] SandboxError),
-    #[error("{0}")]
-    Server(Problem),
-    #[error("{0}")]
-    Labels(Problem),
-    #[error("{0}")]
-    ToolFiles(Problem),
-    #[error("{0}")]
-    Lock(Problem),
-    #[error(transparent)]
-    Shared(#[from] SharedError),
-    #[error("the grant `{grant}` is for a {scope}, and this broker has none")]
-    NoScope { grant: GrantId, scope: Scope },
-    #[error("the grant `{grant}` cannot be kept: {cause}")]
-    Unkept { grant: GrantId, cause: NoUse },
-    #[error("a broker is built inside a tokio runtime")]
-    NoRuntime,
-    #[error("building was interrupted")]
-    Interrupted,
-    #[error("{}", policies::summary(.0))]
-    Policies(Vec<Finding>),
 }
 
 impl std::fmt::Debug for Builder {

@@ -1,13 +1,14 @@
 //! The check before a run: from what `codegen` finds to what the run machine
 //! and the report know of it.
 
+use std::collections::HashSet;
+
+use airlock_core::catalog::Tool;
 use airlock_core::code::Code;
 use airlock_core::decide::Standing;
 use airlock_core::report::{ReportedError, ReportedFinding, ReportedSeverity};
 use airlock_core::run::ScriptCheck;
-use airlock_core::session::Disclosed;
 use codegen::check::{Checked, Finding, FindingCode, Form, Severity, Surface};
-use codegen::description::Description;
 
 use super::shelf::Known;
 use super::{Inner, Script};
@@ -56,7 +57,8 @@ impl CheckReport {
     }
 }
 
-/// What the run machine is told. Of a tool that was not disclosed, no finding says what it takes.
+/// What the run machine is told. Of a tool that was not disclosed, and of one whose calls are
+/// refused because it has changed, no finding says what it takes.
 pub(super) fn before_run(
     script: &Script,
     broker: &Inner,
@@ -67,17 +69,7 @@ pub(super) fn before_run(
     if script.text.len() > limits.script_bytes_max as usize {
         return ScriptCheck::default();
     }
-    let is_told = |description: &Description| {
-        let mut tools = standing.catalog.tools();
-        let tool = tools.find(|it| {
-            (&*it.id.server.0, &*it.id.tool.0) == (&*description.server, &*description.name)
-        });
-        tool.is_some_and(|tool| standing.disclosed.allows(tool))
-    };
-    let told: Vec<bool> = match standing.disclosed {
-        Disclosed::All => Vec::new(),
-        Disclosed::Only(_) => known.descriptions.iter().map(is_told).collect(),
-    };
+    let told = told(known, standing);
     let surface = known.surface().telling(&told);
     let checked = check(&script.name, &script.text, surface);
     let stops = script.check == Check::Stop;
@@ -87,6 +79,24 @@ pub(super) fn before_run(
         findings: reported(&checked, &broker.secrets),
         blanked: checked.blanked,
     }
+}
+
+/// Which descriptions may be told of, in their order; empty when all may.
+fn told(known: &Known, standing: &Standing) -> Vec<bool> {
+    let may_tell = |tool: &Tool| tool.pinned != Some(false) && standing.disclosed.allows(tool);
+    let hidden: HashSet<(&str, &str)> = standing
+        .catalog
+        .tools()
+        .filter(|tool| !may_tell(tool))
+        .map(|tool| (&*tool.id.server.0, &*tool.id.tool.0))
+        .collect();
+    if hidden.is_empty() {
+        return Vec::new();
+    }
+    let descriptions = known.descriptions.iter();
+    descriptions
+        .map(|it| !hidden.contains(&(&*it.server, &*it.name)))
+        .collect()
 }
 
 fn check(name: &str, text: &str, surface: Surface<'_>) -> Checked {

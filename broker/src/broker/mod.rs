@@ -1,6 +1,7 @@
 //! The embedding API: a broker is built once from servers, tools, rules, an
 //! approver and limits, and then runs any number of scripts.
 
+mod build_error;
 mod builder;
 mod cancel;
 mod chance;
@@ -51,7 +52,8 @@ use crate::upstream::Upstream;
 use shares::Shares;
 use shelf::Shelf;
 
-pub use builder::{BuildError, Builder};
+pub use build_error::BuildError;
+pub use builder::Builder;
 pub use cancel::Cancel;
 pub use chance::NoChance;
 pub use checked::{Check, CheckReport};

@@ -8,7 +8,7 @@ use airlock_core::policy::{Finding, Policies, Vocabulary};
 use airlock_core::problem::Problem;
 use codegen::shape::ToolShape;
 
-use super::builder::BuildError;
+use super::BuildError;
 use super::tools::Tools;
 use crate::config::PolicyConfig;
 

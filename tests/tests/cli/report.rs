@@ -16,12 +16,13 @@ fn keys(value: &Value) -> Vec<&str> {
     keys
 }
 
-const TOP: [&str; 9] = [
+const TOP: [&str; 10] = [
     "calls",
     "code",
     "console",
     "console_dropped_bytes",
     "error",
+    "findings",
     "run",
     "status",
     "usage",

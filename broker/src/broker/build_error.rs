@@ -1,0 +1,43 @@
+//! Why a broker did not come to be.
+
+use airlock_core::grant::Scope;
+use airlock_core::id::{BadName, GrantId};
+use airlock_core::policy::Finding;
+use airlock_core::problem::Problem;
+use airlock_core::shared::NoUse;
+
+use super::policies;
+use crate::sandbox::SandboxError;
+use crate::shared_file::SharedError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    #[error("the state directory is not set")]
+    NoStateDir,
+    #[error(transparent)]
+    Name(#[from] BadName),
+    #[error("the server name `{0}` is used twice")]
+    NameTwice(String),
+    #[error("the sandbox cannot be loaded: {0}")]
+    Sandbox(#[from] SandboxError),
+    #[error("{0}")]
+    Server(Problem),
+    #[error("{0}")]
+    Labels(Problem),
+    #[error("{0}")]
+    ToolFiles(Problem),
+    #[error("{0}")]
+    Lock(Problem),
+    #[error(transparent)]
+    Shared(#[from] SharedError),
+    #[error("the grant `{grant}` is for a {scope}, and this broker has none")]
+    NoScope { grant: GrantId, scope: Scope },
+    #[error("the grant `{grant}` cannot be kept: {cause}")]
+    Unkept { grant: GrantId, cause: NoUse },
+    #[error("a broker is built inside a tokio runtime")]
+    NoRuntime,
+    #[error("building was interrupted")]
+    Interrupted,
+    #[error("{}", policies::summary(.0))]
+    Policies(Vec<Finding>),
+}
