@@ -4,9 +4,9 @@
 
 mod engine;
 mod machine;
+pub(crate) mod medians;
 mod ours;
 mod peers;
-pub(crate) mod policy;
 mod rounds;
 mod rows;
 mod samples;

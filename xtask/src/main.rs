@@ -20,6 +20,7 @@ usage: cargo xtask COMMAND
   bench tokens [FILE…]           count the tokens of declarations beside those of the JSON
   bench replay                   play recorded tasks and attacks against the shipped policies
   bench policy                   what a decision costs with 10, 100 and 1,000 rules
+  bench check                    what the check of a script costs before a run
   bless [CARGO TEST ARGUMENT…]   rewrite the golden files from what the tests produce
   tidy                           check the text of the project
   ci                             the whole check, as `.ci/run` has it
@@ -44,7 +45,8 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["bench", "search"] => bench::search(),
         ["bench", "tokens", rest @ ..] => bench::tokens::run(rest),
         ["bench", "replay"] => bench::replay(),
-        ["bench", "policy"] => bench::policy::run(),
+        ["bench", "policy"] => bench::medians::POLICY.run(),
+        ["bench", "check"] => bench::medians::CHECK.run(),
         ["bench", rest @ ..] => bench::ours_alone(rest),
         ["bless", rest @ ..] => bless::run(rest),
         ["tidy"] => tidy::run(),

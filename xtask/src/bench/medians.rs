@@ -1,0 +1,122 @@
+//! Benches that crates have of their own: builds one in release, reads the
+//! medians that it prints, and lays them beside what they may be.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::machine;
+use crate::paths;
+
+/// A figure as the bench names it, what it is, and its median at most, in µs.
+type Line = (&'static str, &'static str, Option<f64>);
+
+/// Where a bench is, and what it measures.
+pub(crate) struct Bench {
+    package: &'static str,
+    name: &'static str,
+    title: &'static str,
+    lines: &'static [Line],
+}
+
+/// What a decision by policies costs.
+pub(crate) const POLICY: Bench = Bench {
+    package: "airlock-core",
+    name: "policy",
+    title: "raw arguments to decision",
+    lines: &[
+        ("10", "10 rules over 7 tools", Some(150.0)),
+        ("100", "100 rules over 7 tools", Some(200.0)),
+        ("1000", "1,000 rules over 7 tools", Some(400.0)),
+        ("own", "5 rules about this tool", None),
+        (
+            "own, 1000 for others",
+            "the same, and 1,000 about others",
+            None,
+        ),
+    ],
+};
+
+/// What the check of a script costs before a run.
+pub(crate) const CHECK: Bench = Bench {
+    package: "codegen",
+    name: "check",
+    title: "the check of a script against 200 tools",
+    lines: &[
+        ("median", "the script in the middle", None),
+        ("slowest", "the slowest script", Some(1_000.0)),
+    ],
+};
+
+impl Bench {
+    pub(crate) fn run(&self) -> Result<()> {
+        let before = machine::load_average();
+        let output = Command::new("cargo")
+            .args(["bench", "--quiet", "--package", self.package])
+            .args(["--bench", self.name])
+            .current_dir(paths::root())
+            .stderr(Stdio::inherit())
+            .output()
+            .context("cargo could not be started")?;
+        ensure!(
+            output.status.success(),
+            "the bench failed: {}",
+            output.status
+        );
+        let medians: Value =
+            serde_json::from_slice(&output.stdout).context("not one JSON object")?;
+        println!("{}", machine::describe(&before));
+        print!("{}", self.table(&medians));
+        Ok(())
+    }
+
+    fn table(&self, medians: &Value) -> String {
+        let mut text = format!(
+            "| {} | median µs | at most | met |\n| --- | --- | --- | --- |\n",
+            self.title
+        );
+        for (name, title, max) in self.lines {
+            let median = medians
+                .get(name)
+                .and_then(Value::as_f64)
+                .unwrap_or(f64::NAN);
+            let (max, met) = match max {
+                Some(max) => (format!("{max}"), if median <= *max { "yes" } else { "NO" }),
+                None => ("–".to_owned(), "–"),
+            };
+            text.push_str(&format!("| {title} | {median:.0} | {max} | {met} |\n"));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_median_above_its_limit_or_missing_is_not_met() {
+        let bench = Bench {
+            package: "p",
+            name: "b",
+            title: "what",
+            lines: &[
+                ("10", "ten", Some(150.0)),
+                ("100", "a hundred", Some(200.0)),
+                ("1000", "a thousand", Some(400.0)),
+                ("own", "its own", None),
+            ],
+        };
+        let text = bench.table(&json!({"10": 149.6, "100": 201.0, "own": 5.0}));
+        for row in [
+            "| ten | 150 | 150 | yes |",
+            "| a hundred | 201 | 200 | NO |",
+            "| a thousand | NaN | 400 | NO |",
+            "| its own | 5 | – | – |",
+        ] {
+            assert!(text.contains(row), "{text}");
+        }
+    }
+}
