@@ -21,7 +21,7 @@ use crate::facts::Facts;
 use crate::id::{Digest, ToolId};
 use crate::policy::{Judged, Policies};
 
-pub use pattern::{BadPattern, Pattern};
+pub use pattern::{BadPattern, Pattern, is_match};
 
 /// From the mildest to the strictest. The levels between are how much approval a call needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use airlock_core::catalog::{Catalog, Effects, Server, Tool};
 use airlock_core::flow::Sayings;
 use airlock_core::id::{ServerName, ToolId, ToolName};
 use airlock_core::problem::Problem;
-use airlock_core::rules::Rule;
+use airlock_core::rules::{Rule, is_match};
 use codegen::description::Description;
 use codegen::stub::{StubTable, ToolStub};
 use serde_json::Value;
@@ -204,7 +204,7 @@ fn effects(description: &Description, trust: &Trust) -> Effects {
     let named = |patterns: &[String]| {
         let is_named = patterns
             .iter()
-            .any(|pattern| matches(pattern, &description.name));
+            .any(|pattern| is_match(pattern, &description.name));
         is_named.then_some(true)
     };
     let claimed = |claim: Option<bool>| claim.filter(|_| trust.annotations);
@@ -215,28 +215,6 @@ fn effects(description: &Description, trust: &Trust) -> Effects {
         claims_read_only: claims.read_only,
         claims_destructive: claims.destructive,
     }
-}
-
-/// `*` stands for any characters.
-fn matches(pattern: &str, name: &str) -> bool {
-    let mut pieces = pattern.split('*');
-    let Some(mut rest) = pieces.next().and_then(|first| name.strip_prefix(first)) else {
-        return false;
-    };
-    let mut pieces = pieces.peekable();
-    if pieces.peek().is_none() {
-        return rest.is_empty();
-    }
-    while let Some(piece) = pieces.next() {
-        if pieces.peek().is_none() {
-            return rest.ends_with(piece);
-        }
-        match rest.find(piece) {
-            Some(at) => rest = rest.get(at + piece.len()..).unwrap_or_default(),
-            None => return false,
-        }
-    }
-    true
 }
 
 #[cfg(test)]
@@ -341,7 +319,7 @@ mod tests {
             ("a*b*c", "axbyc", true),
             ("a*a", "a", false),
         ] {
-            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+            assert_eq!(is_match(pattern, name), expected, "{pattern} {name}");
         }
     }
 }

@@ -230,10 +230,11 @@ fn next(code: Code) -> &'static str {
         Code::Denied => "change the rules if the call is wanted, or do without it",
         Code::Refused => "do without the call, or ask whoever refused it",
         Code::Unanswered => {
-            "run it where somebody can answer, or allow it with --allow 'SERVER.TOOL'"
+            "run it where somebody can answer, or give it a rule or a grant that allows the call"
         }
-        Code::NotDisclosed | Code::DescriptionChanged => {
-            "`airlock types` prints the tools that there are"
+        Code::NotDisclosed => "`airlock types` prints the tools that there are",
+        Code::DescriptionChanged => {
+            "`airlock lock diff` shows what has changed, `airlock lock` accepts it"
         }
         Code::ServerUnavailable => "see to the server, and run the script again",
         Code::OutcomeUnknown => {

@@ -38,8 +38,6 @@ pub enum FindingCode {
     MissingAwait,
     /// A call that nobody waits for.
     NotAwaited,
-    /// What the TypeScript compiler said.
-    Tsc,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +64,7 @@ impl Severity {
 }
 
 impl FindingCode {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 14] = [
         Self::Syntax,
         Self::TooDeep,
         Self::NotErasable,
@@ -81,7 +79,6 @@ impl FindingCode {
         Self::NotOneObject,
         Self::MissingAwait,
         Self::NotAwaited,
-        Self::Tsc,
     ];
 
     #[must_use]
@@ -101,7 +98,6 @@ impl FindingCode {
             Self::NotOneObject => "not-one-object",
             Self::MissingAwait => "missing-await",
             Self::NotAwaited => "not-awaited",
-            Self::Tsc => "tsc",
         }
     }
 

@@ -13,6 +13,7 @@ use super::labelling::Labelling;
 use crate::catalog::Catalog;
 use crate::facts::Writes;
 use crate::id::ToolId;
+use crate::rules::is_match;
 
 /// One table: of a server, or of the tools of it whose names fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,12 +135,12 @@ impl Saying {
     fn is_about(&self, tool: &str) -> bool {
         self.tools
             .as_deref()
-            .is_some_and(|pattern| fits(pattern, tool))
+            .is_some_and(|pattern| is_match(pattern, tool))
     }
 
     fn without_tools(&self, tools: &[&ToolId]) -> Option<Unfitting> {
         let pattern = self.tools.as_deref()?;
-        if tools.iter().any(|tool| fits(pattern, &tool.tool.0)) {
+        if tools.iter().any(|tool| is_match(pattern, &tool.tool.0)) {
             return None;
         }
         let names = tools.iter().map(|tool| &*tool.tool.0);
@@ -187,27 +188,6 @@ impl Saying {
             is_certain: true,
         }
     }
-}
-
-fn fits(pattern: &str, name: &str) -> bool {
-    let mut pieces = pattern.split('*');
-    let Some(mut rest) = pieces.next().and_then(|first| name.strip_prefix(first)) else {
-        return false;
-    };
-    let mut pieces = pieces.peekable();
-    if pieces.peek().is_none() {
-        return rest.is_empty();
-    }
-    while let Some(piece) = pieces.next() {
-        if pieces.peek().is_none() {
-            return rest.ends_with(piece);
-        }
-        match rest.find(piece) {
-            Some(at) => rest = rest.get(at + piece.len()..).unwrap_or_default(),
-            None => return false,
-        }
-    }
-    true
 }
 
 #[cfg(test)]

@@ -58,13 +58,15 @@ impl Pattern {
 
     #[must_use]
     pub fn matches(&self, tool: &ToolId) -> bool {
-        is_match(self.server.as_bytes(), tool.server.0.as_bytes())
-            && is_match(self.tool.as_bytes(), tool.tool.0.as_bytes())
+        is_match(&self.server, &tool.server.0) && is_match(&self.tool, &tool.tool.0)
     }
 }
 
+/// `*` stands for any characters, wherever a configuration names several things at once.
 /// Goes back to the latest `*` only, so time is bounded by the product of the lengths.
-fn is_match(mut pattern: &[u8], mut text: &[u8]) -> bool {
+#[must_use]
+pub fn is_match(pattern: &str, text: &str) -> bool {
+    let (mut pattern, mut text) = (pattern.as_bytes(), text.as_bytes());
     let mut star = None;
     loop {
         match (pattern.split_first(), text.split_first()) {
