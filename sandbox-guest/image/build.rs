@@ -108,7 +108,6 @@ fn build_image(
         "-C",
         "link-arg=--stack-first",
     ]);
-    run(guest, "building the guest")?;
     let mut factory = nested_cargo(workspace, target_dir)?;
     factory.args([
         "build",
@@ -117,7 +116,14 @@ fn build_image(
         "guest-factory",
         "--release",
     ]);
-    run(factory, "building the factory")?;
+    // The guest's last step is one long link on one core; the factory has the others.
+    let (guest, factory) = std::thread::scope(|scope| {
+        let guest = scope.spawn(|| run(guest, "building the guest"));
+        let factory = run(factory, "building the factory");
+        (guest.join(), factory)
+    });
+    guest.unwrap_or_else(|_| Err("building the guest: its thread panicked".to_owned()))?;
+    factory?;
 
     let wasm = target_dir.join(WASM_TARGET).join("guest/guest_boa.wasm");
     let factory = target_dir
