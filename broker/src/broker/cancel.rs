@@ -1,6 +1,6 @@
 //! Ending a run from outside, also while its script computes.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use crate::sandbox::StopHandle;
@@ -12,6 +12,8 @@ pub struct Cancel {
     stop: StopHandle,
     /// Reaches a run that waits.
     wanted: Arc<Mutex<Wanted>>,
+    /// Held while a run polls what lives on the runtime.
+    listening: Arc<Mutex<()>>,
 }
 
 #[derive(Debug, Default)]
@@ -34,6 +36,20 @@ impl Cancel {
         if let Some(waker) = wanted.waker.take() {
             waker.wake();
         }
+    }
+
+    /// Cancels, and returns only when the run polls nothing any more that lives on the runtime.
+    pub(super) fn cancel_and_hush(&self, why: &str) {
+        self.cancel(why);
+        drop(self.listening());
+    }
+
+    /// Whoever holds this and then finds nothing cancelled may poll timers and servers: the
+    /// runtime that they live on stays until it is let go.
+    pub(crate) fn listening(&self) -> MutexGuard<'_, ()> {
+        self.listening
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn stop_handle(&self) -> &StopHandle {

@@ -69,7 +69,8 @@ struct Canary(Cancel);
 
 impl Drop for Canary {
     fn drop(&mut self) {
-        self.0.cancel("the runtime of the broker has ended");
+        self.0
+            .cancel_and_hush("the runtime of the broker has ended");
     }
 }
 

@@ -38,6 +38,7 @@ impl Hands<'_> {
         if self.is_cancelled {
             return;
         }
+        let _listening = self.cancel.listening();
         if let Poll::Ready(why) = self.cancel.poll(cx) {
             self.is_cancelled = true;
             self.heard.insert(0, Event::Cancelled { why });

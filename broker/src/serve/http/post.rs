@@ -254,8 +254,9 @@ impl Asked {
                 Ok(result) => jsonrpc::result(&id, &result.to_string()),
                 Err(refusal) => refusal.message(&id),
             };
+            let wanted = !begun.is_cancelled();
             drop(begun);
-            let _ = finish.send((status, message));
+            let _ = finish.send(wanted.then_some((status, message)));
         });
         let mut response = Told::new(told, finished, gone).into_response().await;
         if let Some(Ok(id)) = session_header.map(|id| id.parse()) {
@@ -281,10 +282,13 @@ fn with_handle(hall: &Hall, request: &Request, method: &str, mut result: Value) 
     result
 }
 
+/// The answer; none to a request that was cancelled.
+type Answered = Option<(StatusCode, Vec<u8>)>;
+
 /// What is told before the end, and the end.
 struct Told {
     told: mpsc::Receiver<Vec<u8>>,
-    finished: Option<oneshot::Receiver<(StatusCode, Vec<u8>)>>,
+    finished: Option<oneshot::Receiver<Answered>>,
     first: Option<Vec<u8>>,
     /// Whoever hangs up does not want the answer.
     _gone: Option<WhenGone>,
@@ -304,7 +308,7 @@ impl Drop for WhenGone {
 impl Told {
     fn new(
         told: mpsc::Receiver<Vec<u8>>,
-        finished: oneshot::Receiver<(StatusCode, Vec<u8>)>,
+        finished: oneshot::Receiver<Answered>,
         gone: Option<WhenGone>,
     ) -> Self {
         Self {
@@ -315,7 +319,7 @@ impl Told {
         }
     }
 
-    /// One object when nothing is told before it.
+    /// One object when nothing is told before it; a stream that only ends when there is no answer.
     async fn into_response(mut self) -> Response {
         let Some(finished) = self.finished.as_mut() else {
             return StatusCode::INTERNAL_SERVER_ERROR.into_response();
@@ -323,12 +327,11 @@ impl Told {
         tokio::select! {
             biased;
             Some(first) = self.told.recv() => self.first = Some(first),
-            ended = finished => {
-                return match ended {
-                    Ok((status, message)) => json_response(status, message),
-                    Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-                };
-            }
+            ended = finished => match ended {
+                Ok(Some((status, message))) => return json_response(status, message),
+                Ok(None) => self.finished = None,
+                Err(_) => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+            },
         }
         let headers = [
             (header::CONTENT_TYPE, "text/event-stream"),
@@ -364,7 +367,8 @@ impl Stream for Told {
                     return Poll::Ready(Some(Ok(event(&message))));
                 }
                 self.finished = None;
-                Poll::Ready(ended.ok().map(|(_, message)| Ok(event(&message))))
+                let answer = ended.ok().flatten();
+                Poll::Ready(answer.map(|(_, message)| Ok(event(&message))))
             }
         }
     }
