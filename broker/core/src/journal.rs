@@ -18,7 +18,7 @@ use crate::code::Code;
 use crate::facts::Facts;
 use crate::id::{CallId, Digest, RunId, ServerName, ToolId};
 use crate::limits::Limits;
-use crate::report::{ReportedError, ReportedOutcome, Status, Usage};
+use crate::report::{ReportedError, ReportedFinding, ReportedOutcome, Status, Usage};
 
 pub use chain::{Chain, Redact, Unsealable};
 pub use grants::{GrantGiven, GrantHead, GrantUse, GrantVoided};
@@ -69,6 +69,9 @@ pub struct RunStarted {
     pub tools: Vec<StartedTool>,
     pub guest_name: String,
     pub guest_digest: Digest,
+    /// What the check before the run found, just as the host is told of it in the report.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<ReportedFinding>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,6 +150,9 @@ pub struct Decided {
     pub reasons: Vec<String>,
     /// Of a denial: the message that the script's promise rejected with.
     pub told: Option<String>,
+    /// What the host is told was probably not meant with the arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     pub grant: Option<GrantUse>,
 }
 
@@ -226,7 +232,7 @@ impl Body {
             Self::Decided(decided) => {
                 let args = decided.args.as_ref().map_or(0, |args| args.bytes().len());
                 let told = decided.told.as_deref().map_or(0, quoted_bytes);
-                args as u64 + told + texts(&decided.reasons)
+                args as u64 + told + texts(&decided.reasons) + texts(&decided.warnings)
             }
             Self::Settled(settled) => {
                 let texts = [&settled.payload, &settled.why];

@@ -219,7 +219,11 @@ impl Run {
         self.ending.get_or_insert(ending);
     }
 
-    fn append(&mut self, body: Body, sync: bool) {
+    fn append(&mut self, mut body: Body, sync: bool) {
+        if let Body::Decided(decided) = &mut body {
+            let record = self.calls.get(decided.call);
+            decided.warnings = record.map_or_else(Vec::new, |it| it.warnings.clone());
+        }
         self.journal_bytes = self.journal_bytes.saturating_add(body.bytes());
         let sync = match self.spec.fsync {
             Fsync::Always => true,

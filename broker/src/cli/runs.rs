@@ -204,6 +204,7 @@ fn shown(run: &RunId, journal: &Verified) -> Value {
         "seed": started.map(|started| started.seed.clone()),
         "limits": started.map(|started| started.limits),
         "rules": started.map(|started| started.rules.clone()),
+        "findings": started.map(|started| started.findings.clone()),
         "started_ms": journal.lines.first().map(|line| line.at_ms),
         "calls": calls(journal),
         "usage": ended.map(|ended| ended.usage),
@@ -244,6 +245,7 @@ fn calls(journal: &Verified) -> Vec<Value> {
                 "outcome": settled.map(|settled| json!(settled.outcome)),
                 "code": settled.map_or(json!(decided.code), |settled| json!(settled.code)),
                 "ms": settled.map(|settled| settled.ms),
+                "warnings": decided.warnings,
             })
         })
         .collect()

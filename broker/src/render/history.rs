@@ -17,6 +17,9 @@ pub fn history(journal: &Verified) -> String {
         if let Some(told) = told(&line.body) {
             text.push_str(&format!("{:>9}  {told}\n", since(line, started_ms)));
         }
+        for warned in warned(&line.body) {
+            text.push_str(&format!("{:>9}  {warned}\n", ""));
+        }
     }
     text.push_str(&remainder(journal));
     text
@@ -144,6 +147,33 @@ fn told(body: &Body) -> Option<String> {
             ended.usage.wall_ms
         ),
     })
+}
+
+/// What the host was told beside it: findings of the check, and what a call's arguments make
+/// doubtful.
+fn warned(body: &Body) -> Vec<String> {
+    let brief = |text: &str| escape::brief(text, WHY_CHARS_SHOWN);
+    match body {
+        Body::RunStarted(started) => {
+            let found = started.findings.iter();
+            let told = found.map(|it| {
+                let (severity, message) = (word(&it.severity), brief(&it.message));
+                format!(
+                    "{severity} {}:{}: {message} ({})",
+                    it.line,
+                    it.column,
+                    brief(&it.code)
+                )
+            });
+            told.collect()
+        }
+        Body::Decided(decided) => {
+            let told = decided.warnings.iter();
+            told.map(|it| format!("call {}  warning: {}", decided.call.0, brief(it)))
+                .collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn args(decided: &airlock_core::journal::Decided) -> String {

@@ -122,6 +122,23 @@ fn runs_are_listed_and_shown_with_the_same_words() {
 }
 
 #[test]
+fn what_the_host_was_told_of_a_script_is_in_its_journal() {
+    let home = Home::new();
+    let script = "demo.logs_services({});\nreturn 1;";
+    let report = demo(&home, script, &[]).expect_code(0).json();
+    let run = report["run"].as_str().unwrap();
+    let found = &report["findings"];
+    assert_eq!(found[0]["code"], "not-awaited");
+    assert_eq!(&entries(&home.journals()[0])[0]["findings"], found);
+    let shown = home.run(["runs", "show", run, "--json"]).expect_code(0);
+    assert_eq!(&shown.json()["findings"], found);
+    let text = home.run(["runs", "show", run]).expect_code(0).stdout;
+    let (message, place) = (found[0]["message"].as_str().unwrap(), "warning 1:1: ");
+    assert!(text.contains(&format!("{place}{message}")), "{text}");
+    home.verify_all();
+}
+
+#[test]
 fn a_run_that_is_not_there_is_a_problem() {
     let home = Home::new();
     for args in [

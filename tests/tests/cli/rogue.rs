@@ -8,7 +8,10 @@ use tests::command::{Ended, Home, program};
 
 /// Runs code beside a rogue server, the demo server next to it.
 fn beside(trick: &str, code: &str, more: &[&str]) -> Ended {
-    let home = Home::new();
+    beside_in(&Home::new(), trick, code, more)
+}
+
+fn beside_in(home: &Home, trick: &str, code: &str, more: &[&str]) -> Ended {
     let server = format!("rogue={} {trick}", program("rogue-server").display());
     let mut args = vec![
         "run",
@@ -237,10 +240,19 @@ fn a_result_that_breaks_its_own_schema_is_no_value_and_is_kept_on_the_error() {
 fn a_key_that_the_schema_does_not_know_is_warned_of_and_refused_when_asked() {
     let code = "return await rogue.typed({limits: 3}).catch((e) => e.code)";
     let says = "args.limits: expected `limit`, got an unknown property. Did you mean `limit`?";
-    let ended = beside("list-typed", code, &[]).expect_code(0);
+    let home = Home::new();
+    let ended = beside_in(&home, "list-typed", code, &[]).expect_code(0);
     let report = ended.json();
     assert_eq!(report["value"], "result-invalid");
     assert_eq!(report["calls"][0]["warnings"], json!([says]));
+    let run = report["run"].as_str().unwrap();
+    let shown = home
+        .run(["runs", "show", run, "--json"])
+        .expect_code(0)
+        .json();
+    assert_eq!(shown["calls"][0]["warnings"], json!([says]));
+    let text = home.run(["runs", "show", run]).expect_code(0).stdout;
+    assert!(text.contains(&format!("call 1  warning: {says}")), "{text}");
 
     let ended = beside("list-typed", code, &["--unknown-keys", "refuse"]).expect_code(0);
     let report = ended.json();

@@ -103,6 +103,15 @@ impl Redact {
         }
     }
 
+    /// How bad a finding is and its code are words of ours; what it says quotes the script.
+    fn findings(&self, findings: &mut [Value]) {
+        for finding in findings.iter_mut().filter_map(Value::as_object_mut) {
+            let said = finding.iter_mut();
+            said.filter(|(name, _)| !["severity", "code"].contains(&name.as_str()))
+                .for_each(|(_, value)| self.value(value));
+        }
+    }
+
     fn entry(&self, body: &mut Map<String, Value>) {
         for (name, value) in body {
             match value {
@@ -112,6 +121,7 @@ impl Redact {
                     others.for_each(|(_, value)| self.value(value));
                 }
                 Value::Object(facts) if name == "facts" => self.facts(facts),
+                Value::Array(findings) if name == "findings" => self.findings(findings),
                 _ if KEPT.contains(&name.as_str()) => {}
                 _ => self.value(value),
             }

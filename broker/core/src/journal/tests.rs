@@ -8,6 +8,7 @@ use super::grants::examples::{given, voided};
 use super::*;
 use crate::facts::{Facts, LargeText};
 use crate::id::GrantId;
+use crate::report::ReportedSeverity;
 use crate::testing::args;
 
 fn started() -> Body {
@@ -35,6 +36,14 @@ fn started() -> Body {
         }],
         guest_name: "boa".into(),
         guest_digest: Digest::of(b"g"),
+        findings: vec![ReportedFinding {
+            severity: ReportedSeverity::Warning,
+            code: "not-awaited".into(),
+            line: 1,
+            column: 8,
+            message: "m".into(),
+            suggestion: Some("s".into()),
+        }],
     }))
 }
 
@@ -52,6 +61,7 @@ fn decided(call: u32, decision: Verdict) -> Body {
         code: (decision == Verdict::Deny).then_some(Code::Denied),
         reasons: vec!["rule --allow 'fs.*'".into()],
         told: None,
+        warnings: vec!["args.n: probably not meant".into()],
         grant: Some(GrantUse {
             id: GrantId("1".into()),
             number: 1,
@@ -208,7 +218,10 @@ fn a_line_is_one_canonical_object_with_version_number_and_digest_of_the_line_bef
         second.contains(&prev) && second.contains(r#""seq":1"#),
         "{second}"
     );
-    assert!(second.contains(r#""args":{"n":0.1,"path":"a"}"#) && second.ends_with("\"v\":1}\n"));
+    assert!(
+        second.contains(r#""args":{"n":0.1,"path":"a"}"#)
+            && second.contains(",\"v\":1,\"warnings\":[")
+    );
 }
 
 /// Journals outlive the program that wrote them: a change here is a new version.
@@ -227,6 +240,33 @@ fn version_one_of_the_format_stays_as_it_is() {
         r#"{{"at_ms":1001,"code":null,"error":null,"kind":"ended","prev":"{prev}","seq":1,"status":"done","usage":{usage},"v":1,"value_digest":null}}"#
     );
     assert_eq!(second, format!("{expected}\n"));
+}
+
+/// What is left out when it is empty was not there before: a journal of that time reads as ever.
+#[test]
+fn a_journal_from_before_findings_were_kept_verifies() {
+    let bodies = [started(), decided(1, Verdict::Allow), settled(1), ended()];
+    let mut of_that_time = bodies.clone();
+    for body in &mut of_that_time {
+        match body {
+            Body::RunStarted(started) => started.findings.clear(),
+            Body::Decided(decided) => decided.warnings.clear(),
+            _ => {}
+        }
+    }
+    let lines = String::from_utf8(journal(&of_that_time)).unwrap();
+    assert!(
+        !lines.contains("findings") && !lines.contains("warnings"),
+        "{lines}"
+    );
+    let verified = read(lines.as_bytes()).unwrap();
+    let read_back = verified.lines.into_iter().map(|line| line.body);
+    assert!(read_back.eq(of_that_time));
+    let lines = String::from_utf8(journal(&bodies)).unwrap();
+    assert!(
+        lines.contains(r#""warnings":["args.n: probably not meant"]"#),
+        "{lines}"
+    );
 }
 
 fn settled_after_allow() -> Body {
@@ -368,6 +408,7 @@ fn every_text_of_an_entry_is_redacted_unless_it_is_named_as_ours() {
         "script_digest",
         "seed",
         "servers",
+        "severity",
         "shown",
         "status",
         "tool",

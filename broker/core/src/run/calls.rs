@@ -351,6 +351,7 @@ impl Run {
                     code: Some(code),
                     reasons,
                     told: None,
+                    warnings: Vec::new(),
                     grant: None,
                 };
                 self.deny(decided, message);
@@ -472,6 +473,7 @@ fn undecided(id: CallId, tool: &Tool, open: &OpenCall, decision: Verdict, why: S
         code: None,
         reasons: vec![why],
         told: None,
+        warnings: Vec::new(),
         grant: None,
     }
 }
@@ -490,6 +492,7 @@ pub(super) fn decided(call: &AuthorizedCall, decision: Verdict) -> Decided {
         code: None,
         reasons: call.reasons().to_vec(),
         told: None,
+        warnings: Vec::new(),
         grant: call.used().map(|used| GrantUse {
             id: used.grant.clone(),
             number: used.number,

@@ -292,6 +292,7 @@ fn unsettled(question: &Question) -> Decided {
         code: None,
         reasons: question.reasons.clone(),
         told: None,
+        warnings: Vec::new(),
         grant: None,
     }
 }

@@ -128,6 +128,7 @@ fn header(spec: &RunSpec) -> RunStarted {
         tools: catalog.tools().map(|tool| started_tool(tool)).collect(),
         guest_name: spec.guest.name.clone(),
         guest_digest: spec.guest.digest,
+        findings: spec.check.findings.clone(),
     }
 }
 
