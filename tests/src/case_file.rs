@@ -5,11 +5,15 @@
 //! error, so that a misspelt expectation never passes unseen. The keys are
 //! listed in `tests/hostile/README.md`.
 
+mod asking;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
+
+pub use asking::{About, Asking, Before, Between, But, Given, Told};
 
 /// One hostile script with what its header expects.
 #[derive(Debug, Clone, Default)]
@@ -53,6 +57,10 @@ pub struct CaseFile {
     pub session: Vec<String>,
     /// Parts of the journal's text.
     pub journal_contains: Vec<String>,
+    /// What the report says that the run had read.
+    pub labels: Option<Vec<String>>,
+    /// What is asked, answered, and was said yes to before.
+    pub asking: Asking,
 }
 
 /// Every case file of a folder, sorted by name.
@@ -100,6 +108,7 @@ pub fn parse(name: &str, text: &str) -> Result<CaseFile> {
     if case.case.is_empty() || case.expect.is_empty() {
         bail!("a header names its `case` and what to `expect`");
     }
+    asking::check(&case.asking)?;
     let script = if strip { body } else { text };
     case.script = if expand {
         expanded(script)?
@@ -148,7 +157,10 @@ fn set(case: &mut CaseFile, key: &str, value: &str) -> Result<()> {
         "policies" => bail!("takes `shipped`, or is left out"),
         "session" => case.session = alternatives(value),
         "journal" => case.journal_contains.push(value.into()),
+        "labels" if value == "none" => case.labels = Some(Vec::new()),
+        "labels" => case.labels = Some(alternatives(value)),
         "why" => {}
+        _ if asking::set(&mut case.asking, key, value)? => {}
         _ => bail!("is not a key of a case file"),
     }
     Ok(())

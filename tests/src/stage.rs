@@ -1,6 +1,8 @@
 //! Where hostile scripts play: a broker in this process, tools that write down
 //! what reaches them, and everything that a run leaves behind.
 
+mod person;
+mod scene;
 mod tools;
 
 use std::path::{Path, PathBuf};
@@ -8,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use airlock::config::{Config, Environment, Flags, Secrets};
+use airlock::config::Secrets;
 use airlock::core::flow::{Carried, Label};
 use airlock::core::id::RunId;
 use airlock::core::limits::Limits;
@@ -23,6 +25,7 @@ use tokio::runtime::Runtime;
 use crate::binary::workspace;
 use crate::case_file::CaseFile;
 use crate::vitals::{Vitals, settled_back};
+use scene::Scene;
 
 /// Looks like every credential that is planted; none of it may ever come out.
 pub const CANARY: &str = "airlock-canary";
@@ -48,6 +51,8 @@ pub struct Played {
     pub wall: Duration,
     /// What the process kept of the run, when it was measured.
     pub kept: Result<(), String>,
+    /// What was shown to whoever was asked, in runs before this one too.
+    pub shown: Vec<String>,
 }
 
 /// Written by the tools, read by the checks.
@@ -142,6 +147,7 @@ pub struct Stage {
 /// A run that goes on.
 #[derive(Debug)]
 pub struct Playing {
+    scene: Arc<Scene>,
     running: Running,
     since: Instant,
 }
@@ -159,19 +165,21 @@ impl Stage {
     pub fn new() -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
+            // Threads that wrote a grant's use are not to be taken for a run's own.
+            .thread_keep_alive(Duration::from_millis(20))
             .enable_all()
             .build()?;
         let log = Arc::new(Log::default());
         let state = TempDir::with_prefix("airlock-stage-")?;
         let plain = Broker::builder().allow("*.*")?.deny("box.forbidden")?;
-        let watched = Broker::builder().config(watched_config(state.path())?);
+        let policies = workspace().join("policies");
+        let watched = Broker::builder().config(scene::watched_config(state.path(), &policies)?);
         let [broker, watched] = [plain, watched].map(|builder| {
-            let secrets = Secrets::new([format!("{CANARY}-configured")]);
             let builder = builder
                 .state_dir(state.path())
                 .fsync(Fsync::Never)
-                .secrets(secrets);
-            let all = tools::all(&log).into_iter();
+                .secrets(secrets());
+            let all = tools::all(&log, "").into_iter();
             runtime.block_on(all.fold(builder, Builder::tool).build())
         });
         Ok(Self {
@@ -185,9 +193,13 @@ impl Stage {
 
     /// Plays one case alone, watched from its tools and measured around it.
     pub fn play(&self, case: &CaseFile) -> Result<Played> {
+        // A broker of the case's own is there before anything is measured, and after it.
+        let scene = Arc::new(Scene::of(self, case)?);
         let before = Vitals::now();
-        self.log.look_into(Some(self.runs_dir()));
-        let ended = self.begin(case).map(|playing| self.wait(playing));
+        self.log.look_into(Some(scene.runs_dir.clone()));
+        let ended = self
+            .begin_in(&scene, case)
+            .map(|playing| self.wait(playing));
         self.log.look_into(None);
         let (report, wall) = ended?;
         // Before the journal is read: that is the test's memory and not the run's.
@@ -195,17 +207,21 @@ impl Stage {
         let kept = settled_back(before, kept_max);
         Ok(Played {
             kept,
-            ..self.collect(report, wall)?
+            ..collect(&scene, report, wall)?
         })
     }
 
     pub fn begin(&self, case: &CaseFile) -> Result<Playing> {
-        let script = Script::body(case.script.clone())
+        self.begin_in(&Arc::new(Scene::of(self, case)?), case)
+    }
+
+    fn begin_in(&self, scene: &Arc<Scene>, case: &CaseFile) -> Result<Playing> {
+        let script = Script::body(scene.script.clone())
             .named(format!("{}.js", case.name))
             .with_input(&json!({"from": "the host"}))
             .with_limits(limits(case)?);
         let labels: Result<_, _> = case.session.iter().map(|it| Label::parse(it)).collect();
-        let script = match case.policies {
+        let script = match case.policies && !case.asking.is_there() {
             true => script.carrying(Carried {
                 labels: labels?,
                 ..Carried::default()
@@ -223,10 +239,8 @@ impl Stage {
         };
         let since = Instant::now();
         Ok(Playing {
-            running: match case.policies {
-                true => self.watched.run(script),
-                false => self.broker.run(script),
-            },
+            running: scene.broker.run(script),
+            scene: Arc::clone(scene),
             since,
         })
     }
@@ -238,26 +252,14 @@ impl Stage {
     }
 
     pub fn finish(&self, playing: Playing) -> Result<Played> {
+        let scene = Arc::clone(&playing.scene);
         let (report, wall) = self.wait(playing);
-        self.collect(report, wall)
+        collect(&scene, report, wall)
     }
 
     fn wait(&self, playing: Playing) -> (Report, Duration) {
         let report = self.runtime.block_on(playing.running.report());
         (report, playing.since.elapsed())
-    }
-
-    fn collect(&self, report: Report, wall: Duration) -> Result<Played> {
-        let path = self.broker.journal_path(&RunId(report.run.as_str().into()));
-        let journal = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        // Thousands of journals would only fill the disk.
-        std::fs::remove_file(&path)?;
-        Ok(Played {
-            report: serde_json::to_value(report)?,
-            journal,
-            wall,
-            kept: Ok(()),
-        })
     }
 
     pub fn deadline_ms(&self, case: &CaseFile) -> Result<u64> {
@@ -300,16 +302,28 @@ impl Stage {
     }
 }
 
-/// The shipped policies, over what the labels say of the tools of `box`.
-fn watched_config(state: &Path) -> Result<Config> {
-    let flags = Flags {
-        labels: vec![workspace().join("tests/hostile/labels.toml")],
-        policies: vec![workspace().join("policies")],
-        state_dir: Some(state.to_owned()),
-        ..Flags::default()
-    };
-    let environment = Environment::from([("HOME", "/nowhere")]);
-    Config::load(flags, &environment).map_err(|problem| anyhow::anyhow!("{problem}"))
+fn collect(scene: &Scene, report: Report, wall: Duration) -> Result<Played> {
+    let path = scene
+        .broker
+        .journal_path(&RunId(report.run.as_str().into()));
+    let journal = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    // Thousands of journals would only fill the disk.
+    std::fs::remove_file(&path)?;
+    Ok(Played {
+        report: serde_json::to_value(report)?,
+        journal,
+        wall,
+        kept: Ok(()),
+        shown: scene
+            .person
+            .iter()
+            .flat_map(|person| person.shown())
+            .collect(),
+    })
+}
+
+fn secrets() -> Secrets {
+    Secrets::new([format!("{CANARY}-configured")])
 }
 
 const REFERENCE: &str = r#"

@@ -8,7 +8,7 @@ use std::io::{BufRead, Write};
 
 use serde_json::{Value, json};
 
-const TOOLS: [&str; 17] = [
+const TOOLS: [&str; 18] = [
     "fine",
     "silent",
     "huge",
@@ -23,6 +23,7 @@ const TOOLS: [&str; 17] = [
     "no_result",
     "wrong_shape",
     "asks_back",
+    "wants_input",
     "rpc_error",
     "half_line",
     "stderr_flood",
@@ -189,6 +190,13 @@ fn call(id: &Value, tool: &str) -> std::io::Result<()> {
             send(&json!({"jsonrpc": "2.0", "id": "mine-2", "method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}}))?;
             answer(id, &text("asked and went on"))
         }
+        "wants_input" => answer(
+            id,
+            &json!({
+                "resultType": "input_required",
+                "inputRequests": {"key": {"method": "elicitation/create", "params": {"message": "type your API key"}}},
+            }),
+        ),
         "rpc_error" => send(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32602, "message": "no such thing at http://10.0.0.7/internal?token=abc"}})),
         "half_line" => {
             raw(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{").as_bytes())?;

@@ -12,11 +12,12 @@ use super::Log;
 
 type Answer = Result<Value, ToolFailure>;
 
-/// All of them, writing what reaches them into `log`.
-pub(super) fn all(log: &Arc<Log>) -> Vec<InProcessTool> {
+/// All of them, writing what reaches them into `log`; `remark` is added to what is said of
+/// those that answer at once.
+pub(super) fn all(log: &Arc<Log>, remark: &str) -> Vec<InProcessTool> {
     let any = || json!({"type": "object"});
     let tool = |name: &'static str, schema: Value, answer: fn(&Value) -> Answer| {
-        quick(log, name, schema, answer)
+        quick(log, name, remark, schema, answer)
     };
     vec![
         tool("box.echo", any(), |args| Ok(args.clone())),
@@ -79,6 +80,12 @@ pub(super) fn all(log: &Arc<Log>) -> Vec<InProcessTool> {
         tool("clash.get_sum", any(), |_| Ok(json!({"name": "get_sum"}))),
         tool("clash.get.sum", any(), |_| Ok(json!({"name": "get.sum"}))),
         tool("twin.whoami", any(), |_| Ok(json!({"server": "twin"}))),
+        tool("twin.write", any(), |_| Ok(json!({"ok": true}))),
+        tool("box.environment", any(), |_| {
+            Ok(
+                json!({"API_TOKEN": format!("{}-configured", super::CANARY), "HOME": "/home/somebody"}),
+            )
+        }),
     ]
 }
 
@@ -89,11 +96,12 @@ fn object(properties: Value, required: &[&str]) -> Value {
 fn quick(
     log: &Arc<Log>,
     name: &'static str,
+    remark: &str,
     schema: Value,
     answer: fn(&Value) -> Answer,
 ) -> InProcessTool {
     let log = Arc::clone(log);
-    described(name, schema, move |args: Value| {
+    described(name, remark, schema, move |args: Value| {
         log.note(name, &args);
         async move { answer(&args) }
     })
@@ -103,7 +111,7 @@ fn quick(
 fn slow(log: &Arc<Log>) -> InProcessTool {
     let log = Arc::clone(log);
     let schema = object(json!({"ms": {"type": "integer"}, "value": {}}), &["ms"]);
-    described("box.slow", schema, move |args: Value| {
+    described("box.slow", "", schema, move |args: Value| {
         log.note("box.slow", &args);
         async move {
             tokio::time::sleep(Duration::from_millis(
@@ -120,6 +128,7 @@ fn gauge(log: &Arc<Log>) -> InProcessTool {
     let log = Arc::clone(log);
     described(
         "box.gauge",
+        "",
         json!({"type": "object"}),
         move |args: Value| {
             log.note("box.gauge", &args);
@@ -147,13 +156,12 @@ impl Drop for Open {
     }
 }
 
-fn described<F, Fut>(name: &'static str, schema: Value, function: F) -> InProcessTool
+fn described<F, Fut>(name: &'static str, remark: &str, schema: Value, function: F) -> InProcessTool
 where
     F: Fn(Value) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Answer> + 'static,
 {
     let (server, tool) = name.split_once('.').expect("server.tool");
-    let description =
-        json!({"name": tool, "description": format!("The tool {tool}."), "inputSchema": schema});
+    let description = json!({"name": tool, "description": format!("The tool {tool}.{remark}"), "inputSchema": schema});
     InProcessTool::new(server, description, function)
 }

@@ -88,6 +88,13 @@ pub(crate) fn as_expected(findings: &mut Findings, case: &CaseFile, played: &Pla
             format!("the journal does not have `{text}`")
         });
     }
+    if let Some(labels) = &case.labels {
+        findings.require(
+            report["flow"]["labels"] == serde_json::json!(labels),
+            || format!("labels {}, not {labels:?}", report["flow"]["labels"]),
+        );
+    }
+    was_asked(findings, case, played);
     if let Some(outcomes) = &case.outcomes {
         let found: Vec<_> = calls(report)
             .map(|call| call["outcome"].as_str().unwrap_or_default())
@@ -95,6 +102,20 @@ pub(crate) fn as_expected(findings: &mut Findings, case: &CaseFile, played: &Pla
         findings.require(&found == outcomes, || {
             format!("outcomes {found:?}, not {outcomes:?}")
         });
+    }
+}
+
+/// Whoever answers was shown what the case says, as often as it says.
+fn was_asked(findings: &mut Findings, case: &CaseFile, played: &Played) {
+    let shown = &played.shown;
+    if let Some(count) = case.asking.questions {
+        findings.require(shown.len() == count, || {
+            format!("{} questions, not {count}: {shown:?}", shown.len())
+        });
+    }
+    for text in &case.asking.question_contains {
+        let is_there = shown.iter().any(|question| question.contains(text));
+        findings.require(is_there, || format!("no question has `{text}`: {shown:?}"));
     }
 }
 

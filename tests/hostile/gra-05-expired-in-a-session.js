@@ -1,0 +1,8 @@
+// case: GRA-05
+// asks: box.write
+// given: up to 5 of box.write in session but expired
+// expect: denied
+// code: unanswered
+// calls: box.write=0
+// why: there was a grant, and its time is over
+await box.write({ path: "a" });
