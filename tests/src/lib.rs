@@ -6,5 +6,6 @@ pub mod binary;
 pub mod case_file;
 pub mod command;
 pub mod real_servers;
+pub mod serving;
 pub mod stage;
 pub mod vitals;

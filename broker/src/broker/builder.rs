@@ -314,6 +314,7 @@ impl Builder {
             shares,
             state,
             runtime,
+            going: super::going::Going::default(),
         })))
     }
 

@@ -8,6 +8,7 @@ mod chance;
 mod checked;
 mod checks;
 mod event;
+mod going;
 mod locked;
 mod policies;
 mod running;
@@ -49,6 +50,7 @@ use crate::resolve::Resolver;
 use crate::sandbox::Sandbox;
 use crate::shared_file::SharedError;
 use crate::upstream::Upstream;
+use going::Going;
 use shares::Shares;
 use shelf::Shelf;
 
@@ -88,6 +90,7 @@ pub(crate) struct Inner {
     state: StateDir,
     guest: GuestIdentity,
     runtime: tokio::runtime::Handle,
+    going: Going,
 }
 
 impl std::fmt::Debug for Broker {
@@ -299,6 +302,12 @@ impl Broker {
     #[must_use]
     pub fn journal_path(&self, run: &RunId) -> std::path::PathBuf {
         self.0.state.journal_path(run)
+    }
+
+    /// Cancels all runs on threads of their own, also those that begin from now on, and
+    /// returns when each of them has written the end of its journal.
+    pub async fn end_runs(&self, why: &str) {
+        self.0.going.end(why).await;
     }
 
     /// Ends all connections and the servers that were started for them.

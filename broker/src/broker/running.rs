@@ -24,6 +24,7 @@ impl Running {
         let runtime = broker.0.runtime.clone();
         let (over, is_over) = oneshot::channel::<()>();
         let canary = Canary(cancel.clone());
+        let goes = broker.0.going.begin(&cancel);
         runtime.spawn(async move {
             let _canary = canary;
             let _ = is_over.await;
@@ -34,6 +35,7 @@ impl Running {
             let tell = |event| drop(watch.send(event));
             let report = runtime.block_on(broker.run_here_in(seat, script, &cancelled, tell));
             let _ = finished.send(report);
+            drop(goes);
         };
         // A thread that cannot be started drops `finished`, and the report says so.
         let _ = std::thread::Builder::new().name("run".into()).spawn(run);

@@ -18,8 +18,12 @@ use crate::broker::{Broker, Cancel};
 use crate::config::{Config, Environment};
 use crate::serve::{self, BadToken, Disclosure, Gate, Mode, Serve, Settings};
 
-/// Servers get this long to end by themselves after the host is gone.
-const CLOSE_WALL: Duration = Duration::from_secs(3);
+/// What still goes on then gets this long to be dropped.
+const LAST_WALL: Duration = Duration::from_millis(50);
+/// Runs get this long to write their end, and hosts to hear of it.
+const FAREWELL_WALL: Duration = Duration::from_millis(700);
+/// Servers get this long to end by themselves after that.
+const CLOSE_WALL: Duration = Duration::from_millis(1_100);
 
 #[derive(Debug, Args)]
 pub(super) struct ServeOptions {
@@ -112,8 +116,8 @@ pub(super) fn run(options: ServeOptions, environment: &Environment) -> Outcome {
         .for_each(|warning| screen.warning(warning));
     let runtime = runtime()?;
     let served = runtime.block_on(serve(&screen, config, settings, door));
-    // A read of stdin cannot be called back.
-    runtime.shutdown_background();
+    // A read of stdin cannot be called back; what servers left behind is killed.
+    runtime.shutdown_timeout(LAST_WALL);
     served
 }
 
@@ -228,7 +232,12 @@ async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) 
         tokio::select! {
             built = &mut building, if broker.is_none() => broker = Some(built?),
             ended = &mut hosting => break ended,
-            _ = cancel.cancelled() => break Ok(()),
+            why = cancel.cancelled() => {
+                serve.end(&why);
+                // A host that does not read its answers keeps nobody here.
+                let farewell = tokio::time::timeout(FAREWELL_WALL, &mut hosting).await;
+                break farewell.unwrap_or(Ok(()));
+            }
         }
     };
     if let Some(broker) = broker {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
+use super::ending::Ending;
 use super::filter::{self, Filter};
 use super::request::Request;
 use super::rpc::{self, Lasting, Refusal};
@@ -26,6 +27,7 @@ struct Inner {
     settings: Settings,
     clock: Clock,
     seal: Seal,
+    ending: Ending,
 }
 
 /// The methods that are answered before the servers are there.
@@ -49,6 +51,7 @@ impl Desk {
             settings,
             clock: Clock::start(),
             seal: Seal::new()?,
+            ending: Ending::default(),
         })))
     }
 
@@ -62,6 +65,15 @@ impl Desk {
 
     pub(super) fn seal(&self) -> &Seal {
         &self.0.seal
+    }
+
+    pub(super) fn ending(&self) -> &Ending {
+        &self.0.ending
+    }
+
+    /// The shelf, when the broker is there.
+    pub(super) fn shelf_now(&self) -> Option<Arc<Shelf>> {
+        self.0.shelf.borrow().clone()
     }
 
     /// The whole result, as it is sent.
@@ -113,8 +125,10 @@ impl Desk {
 
     async fn shelf(&self) -> Result<Arc<Shelf>, Refusal> {
         let mut shelf = self.0.shelf.clone();
-        let there = shelf.wait_for(Option::is_some).await;
-        let there = there.ok().and_then(|it| it.clone());
+        let there = tokio::select! {
+            there = shelf.wait_for(Option::is_some) => there.ok().and_then(|it| it.clone()),
+            refusal = self.0.ending.refusal() => return Err(refusal),
+        };
         there.ok_or_else(|| Refusal::new(rpc::INTERNAL, "the broker could not be set up"))
     }
 

@@ -35,7 +35,7 @@ struct Hall {
     sessions: Sessions,
 }
 
-/// Serves until it is dropped.
+/// Serves until it is dropped, or ended: then until the last answer is on its way.
 pub(super) async fn serve(desk: Desk, listener: TcpListener, gate: Gate) -> io::Result<()> {
     let sessions = Sessions::new(desk.settings());
     let hall = Arc::new(Hall {
@@ -54,8 +54,10 @@ pub(super) async fn serve(desk: Desk, listener: TcpListener, gate: Gate) -> io::
             hall.sessions.clean_up(hall.desk.now_ms());
         }
     };
+    let ending = hall.desk.clone();
+    let ended = async move { ending.runs_ended().await };
     tokio::select! {
-        served = axum::serve(listener, routes) => served,
+        served = axum::serve(listener, routes).with_graceful_shutdown(ended) => served,
         () = cleaning => Ok(()),
     }
 }

@@ -7,6 +7,7 @@
 mod asking;
 mod desk;
 mod disclosure;
+mod ending;
 mod filter;
 mod handing;
 mod http;
@@ -64,6 +65,12 @@ impl Serve {
     pub fn ready(&self, broker: Broker) {
         let shelf = Shelf::new(broker, &self.settings);
         self.shelf.send_replace(Some(Arc::new(shelf)));
+    }
+
+    /// Ends all runs and everything that is served, for all hosts: [`Self::over`] and
+    /// [`Self::http`] return when the hosts have heard how their runs ended.
+    pub fn end(&self, why: &str) {
+        self.desk.ending().begin(why);
     }
 
     /// Serves one host over stdin and stdout, until it is gone.

@@ -31,8 +31,14 @@ pub(super) async fn serve(
         session: Arc::new(session),
         peer: Peer::new(outbox),
     };
-    let read = connection.read_all(input).await;
-    connection.session.cancel_all("the host is gone");
+    let ending = connection.desk.clone();
+    let read = tokio::select! {
+        read = connection.read_all(input) => {
+            connection.session.cancel_all("the host is gone");
+            read
+        }
+        () = ending.runs_ended() => Ok(()),
+    };
     drop(connection);
     let written = writer
         .await

@@ -1,0 +1,212 @@
+//! How serving ends: runs are cancelled and journaled, hosts hear of it, and no
+//! server that was started stays behind.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, test_kill_process};
+use serde_json::{Value, json};
+use tests::command::{Home, program};
+use tests::serving::{Page, Serving, message};
+
+use super::{fixture, noted, running};
+
+/// A person who pressed Ctrl-C does not wait longer.
+const SOON: Duration = Duration::from_secs(2);
+
+const ASKS: &str = "return await demo.tickets_create({title: 'never'})";
+
+fn args(home: &Home) -> Vec<String> {
+    let args = [
+        "--demo",
+        "--disclosure",
+        "full",
+        "--allow",
+        "test.*",
+        "--ask",
+        "demo.tickets_create",
+        "--server",
+        &fixture(home),
+    ];
+    args.map(str::to_owned).into()
+}
+
+fn serving() -> Serving {
+    let home = Home::new();
+    let args = args(&home);
+    Serving::start_in(home, args)
+}
+
+/// The process of the fixture is gone.
+fn is_gone(home: &Home) -> bool {
+    let log = noted(home);
+    let pid = log.lines().find_map(|line| line.strip_prefix("pid "));
+    let pid = pid.expect("the fixture started").parse().unwrap();
+    test_kill_process(Pid::from_raw(pid).unwrap()).is_err()
+}
+
+/// The call of a run has left.
+fn until_allowed(page: &mut Page) {
+    while !page
+        .told("notifications/progress")
+        .to_string()
+        .contains("test.wait: allow")
+    {}
+}
+
+/// Every journal is whole, and says that its run was cancelled.
+fn expect_cancelled(home: &Home, runs: usize) {
+    home.verify_all();
+    let journals = home.journals();
+    assert_eq!(journals.len(), runs);
+    for journal in journals {
+        let text = std::fs::read_to_string(journal).unwrap();
+        let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+        assert_eq!(
+            (&last["kind"], &last["status"]),
+            (&json!("ended"), &json!("cancelled")),
+            "{last}"
+        );
+    }
+}
+
+#[test]
+fn a_signal_ends_runs_tells_their_hosts_and_takes_the_servers_along() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut serving = serving();
+        let host = serving.session(&json!({"elicitation": {}}));
+        let mut waits = host.begin(1, "tools/call", &running("return await test.wait({})"));
+        until_allowed(&mut waits);
+        let mut computes = host.begin(2, "tools/call", &running("while (true) {}"));
+        let _ = computes.told("notifications/progress");
+        let mut asks = host.begin(3, "tools/call", &running(ASKS));
+        let _ = asks.told("elicitation/create");
+        let (code, took, said) = serving.stop(signal);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(took < SOON, "{signal:?} took {took:?}");
+        for (id, page) in [(1, waits), (2, computes), (3, asks)] {
+            let report = page.answer(id)["structuredContent"].clone();
+            assert_eq!(report["status"], "cancelled", "{report}");
+        }
+        expect_cancelled(&serving.home, 3);
+        assert!(is_gone(&serving.home));
+    }
+}
+
+#[test]
+fn a_run_that_waits_for_an_answer_of_the_newer_era_is_journaled_too() {
+    let mut serving = serving();
+    let headers = [
+        ("MCP-Protocol-Version", "2026-07-28"),
+        ("Mcp-Method", "tools/call"),
+        ("Mcp-Name", "run_script"),
+    ];
+    let mut call = running(ASKS);
+    call["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
+    });
+    let page = serving.request("POST", &headers, &message(Some(1), "tools/call", &call));
+    assert_eq!(page.answer(1)["resultType"], "input_required");
+    let (code, took, said) = serving.stop(Signal::TERM);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(took < SOON, "{took:?}");
+    expect_cancelled(&serving.home, 1);
+}
+
+#[test]
+fn a_server_that_does_not_want_to_end_is_killed_in_time() {
+    let home = Home::new();
+    let pid = home.path().join("pid");
+    let deaf = format!(
+        "trap '' TERM; echo $$ > {}; {}; while :; do sleep 1000; done",
+        pid.display(),
+        program("fixture-server").display()
+    );
+    let script = home.write("deaf.sh", deaf);
+    let server = format!("deaf=sh {}", script.display());
+    let mut serving = Serving::start_in(home, ["--demo", "--server", &server]);
+    let (code, took, said) = serving.stop(Signal::TERM);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(took < SOON, "{took:?}");
+    let pid = std::fs::read_to_string(pid).unwrap();
+    let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+    assert!(test_kill_process(pid).is_err(), "the server is still there");
+}
+
+/// A host that started airlock as its child.
+struct Parent {
+    child: Child,
+    home: Home,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Parent {
+    fn start() -> Self {
+        let home = Home::new();
+        let mut command = home.airlock(["serve", "--quiet"]);
+        let mut child = command
+            .args(args(&home))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, home, lines }
+    }
+
+    fn say(&mut self, message: &str) {
+        let stdin = self.child.stdin.as_mut().unwrap();
+        writeln!(stdin, "{message}").unwrap();
+    }
+
+    /// Begins a run that waits for a tool which never answers.
+    fn wait_for_ever(&mut self) {
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}});
+        self.say(&message(Some(0), "initialize", &params));
+        let call = running("return await test.wait({})");
+        self.say(&message(Some(1), "tools/call", &call));
+        let is_allowed =
+            |line: &std::io::Result<String>| line.as_ref().unwrap().contains("test.wait: allow");
+        assert!(self.lines.any(|line| is_allowed(&line)), "it ended before");
+    }
+
+    fn ends_soon(&mut self) {
+        let since = Instant::now();
+        let status = loop {
+            match self.child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if since.elapsed() > SOON => {
+                    self.child.kill().unwrap();
+                    panic!("it did not end in {SOON:?}");
+                }
+                None => std::thread::park_timeout(Duration::from_millis(2)),
+            }
+        };
+        assert_eq!(status.code(), Some(0));
+        expect_cancelled(&self.home, 1);
+        assert!(is_gone(&self.home));
+    }
+}
+
+#[test]
+fn over_stdio_it_ends_when_its_input_does() {
+    let mut parent = Parent::start();
+    parent.wait_for_ever();
+    drop(parent.child.stdin.take());
+    parent.ends_soon();
+}
+
+#[test]
+fn over_stdio_it_ends_at_a_signal_and_the_host_hears_how_its_run_ended() {
+    let mut parent = Parent::start();
+    parent.wait_for_ever();
+    let pid = Pid::from_raw(parent.child.id().try_into().unwrap()).unwrap();
+    rustix::process::kill_process(pid, Signal::TERM).unwrap();
+    let is_answer = |line: &String| line.contains("\"id\":1,") && line.contains("cancelled");
+    let mut lines = parent.lines.by_ref().map_while(Result::ok);
+    assert!(lines.any(|line| is_answer(&line)), "no answer");
+    parent.ends_soon();
+}
