@@ -15,6 +15,7 @@ mod drive;
 mod era_file;
 pub mod journal_file;
 pub mod lock_file;
+mod process_group;
 pub mod render;
 mod resolve;
 pub mod sandbox;
@@ -23,6 +24,7 @@ mod scratch;
 pub mod serve;
 pub mod shared_file;
 pub mod tool_files;
+mod tsc;
 pub mod upstream;
 
 pub use airlock_core as core;

@@ -23,6 +23,7 @@ mod reading;
 mod refuse;
 mod results;
 mod surface;
+pub mod typed;
 mod values;
 mod weight;
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::canonical::{self, Digest};
 use crate::tool_file::ToolFile;
@@ -126,6 +126,19 @@ impl Description {
             output_is_observed: false,
             file: None,
         })
+    }
+
+    /// The same tool with nothing said of what it takes and gives.
+    pub(crate) fn bare(&self) -> Self {
+        Self {
+            title: None,
+            text: None,
+            input_schema: json!({"type": "object", "additionalProperties": true}),
+            output_schema: None,
+            claims: Claims::default(),
+            file: None,
+            ..self.clone()
+        }
     }
 
     /// Whether results are `{result: X}` and the script is given `X`.

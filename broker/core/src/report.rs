@@ -56,8 +56,10 @@ pub struct ReportedError {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportedFinding {
     pub severity: ReportedSeverity,
-    /// One of `codegen::check::FindingCode`, as a word.
+    /// One of `codegen::check::FindingCode`, as a word; `ts` and a number, of a TypeScript
+    /// compiler's; or `tsc-unheard`.
     pub code: String,
+    /// 0, like the column, when it is about no place.
     pub line: u32,
     pub column: u32,
     pub message: String,
@@ -71,6 +73,8 @@ pub enum ReportedSeverity {
     /// Certain: it stops a run before any effect.
     Error,
     Warning,
+    /// About the check and not about the script.
+    Note,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

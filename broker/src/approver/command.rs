@@ -4,12 +4,12 @@
 use std::process::Stdio;
 
 use airlock_core::decide::{Answer, Question};
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::{Child, Command as Process};
+use tokio::process::Command as Process;
 
 use super::wire::{self, ANSWER_BYTES_MAX};
 use super::{Approver, Asking, nonce};
+use crate::process_group::Group;
 
 /// Gets no environment but what it is given, and is killed with all that it started when the
 /// question no longer matters.
@@ -67,7 +67,7 @@ impl Command {
             .process_group(0)
             .kill_on_drop(true)
             .spawn()
-            .map(Group)
+            .map(Group::new)
             .map_err(|error| format!("it cannot be started: {error}"))
     }
 }
@@ -84,19 +84,6 @@ impl Approver for Command {
 
     fn who(&self) -> String {
         format!("command {}", self.program)
-    }
-}
-
-/// The process and what it started, gone with this value.
-struct Group(Child);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        let id = self.0.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-        if let Some(id) = id {
-            // It fails when the group is empty already, which is what we want.
-            let _ = kill_process_group(id, Signal::KILL);
-        }
     }
 }
 

@@ -24,7 +24,9 @@ use super::tools::{Offered, Tools, tool_left_out, unmatched};
 use super::{Broker, BuildError, InProcessTool, Inner, policies};
 use crate::approver::Approver;
 use crate::clock::Clock;
-use crate::config::{Config, FlowConfig, PolicyConfig, Secrets, Server, Trust, UnknownKeys};
+use crate::config::{
+    Config, FlowConfig, PolicyConfig, Secrets, Server, Trust, TscChoice, UnknownKeys,
+};
 use crate::era_file;
 use crate::journal_file::StateDir;
 use crate::lock_file::{self, LockFile, Pin};
@@ -32,6 +34,7 @@ use crate::resolve::Resolver;
 use crate::sandbox::Sandbox;
 use crate::shared_file::SharedFile;
 use crate::tool_files::ToolFiles;
+use crate::tsc::Compiler;
 use crate::upstream::{Caps, ConnectError, Listed, ServerSpec, Surroundings, Upstream};
 
 /// Collects what a broker is made of. Without rules nothing is allowed, and
@@ -50,6 +53,7 @@ pub struct Builder {
     lock: Option<LockFile>,
     fsync: Fsync,
     unknown_keys: UnknownKeys,
+    tsc: TscChoice,
     secrets: Secrets,
     base_env: Vec<(String, String)>,
     servers_required: bool,
@@ -83,6 +87,7 @@ impl Builder {
         self.lock = config.lock.map(LockFile::new);
         self.fsync = config.fsync;
         self.unknown_keys = config.unknown_keys;
+        self.tsc = config.tsc;
         self.secrets = config.secrets;
         self.base_env = config.base_env;
         self
@@ -182,6 +187,14 @@ impl Builder {
     #[must_use]
     pub fn unknown_keys(mut self, unknown_keys: UnknownKeys) -> Self {
         self.unknown_keys = unknown_keys;
+        self
+    }
+
+    /// The TypeScript compiler that is asked about scripts before they run; none by default.
+    /// What it says are warnings.
+    #[must_use]
+    pub fn tsc(mut self, choice: TscChoice) -> Self {
+        self.tsc = choice;
         self
     }
 
@@ -311,6 +324,7 @@ impl Builder {
                 problems,
             ),
             fsync: self.fsync,
+            compiler: Compiler::new(self.tsc, self.base_env, state.path()),
             shares,
             state,
             runtime,

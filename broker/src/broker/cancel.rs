@@ -56,6 +56,19 @@ impl Cancel {
         &self.stop
     }
 
+    /// What comes of `future`, unless somebody cancels first: nothing of it is polled after that.
+    pub(super) async fn or<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let mut future = std::pin::pin!(future);
+        std::future::poll_fn(|cx| {
+            let _listening = self.listening();
+            if self.poll(cx).is_ready() {
+                return Poll::Ready(None);
+            }
+            future.as_mut().poll(cx).map(Some)
+        })
+        .await
+    }
+
     /// Waits until somebody cancels, and says why.
     pub async fn cancelled(&self) -> String {
         std::future::poll_fn(|cx| self.poll(cx)).await

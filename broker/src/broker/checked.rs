@@ -8,12 +8,14 @@ use airlock_core::code::Code;
 use airlock_core::decide::Standing;
 use airlock_core::report::{ReportedError, ReportedFinding, ReportedSeverity};
 use airlock_core::run::ScriptCheck;
+use codegen::check::typed::{Page, TypedFinding};
 use codegen::check::{Checked, Finding, FindingCode, Form, Severity, Surface};
 
 use super::shelf::Known;
-use super::{Inner, Script};
+use super::{Cancel, Inner, Script};
 use crate::config::Secrets;
 use crate::deep_stack;
+use crate::tsc::{Compiler, Heard};
 
 /// What a certain finding does to a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -46,24 +48,33 @@ impl CheckReport {
     }
 
     /// Of a script against the tools of `surface`.
-    pub(crate) fn of(name: &str, text: &str, surface: Surface<'_>, secrets: &Secrets) -> Self {
+    pub(crate) async fn of(
+        name: &str,
+        text: &str,
+        surface: Surface<'_>,
+        secrets: &Secrets,
+        compiler: &Compiler,
+    ) -> Self {
         let checked = check(name, text, surface);
+        let heard = ask(compiler, name, text, &checked, &surface).await;
+        let (findings, dropped) = all(&checked, heard, secrets);
         Self {
             form: checked.form,
             is_typescript: checked.blanked.is_some(),
-            findings: reported(&checked, secrets),
-            findings_dropped: checked.findings_dropped,
+            findings,
+            findings_dropped: checked.findings_dropped + dropped,
         }
     }
 }
 
 /// What the run machine is told. Of a tool that was not disclosed, and of one whose calls are
 /// refused because it has changed, no finding says what it takes.
-pub(super) fn before_run(
+pub(super) async fn before_run(
     script: &Script,
     broker: &Inner,
     known: &Known,
     standing: &Standing,
+    cancel: &Cancel,
 ) -> ScriptCheck {
     let limits = script.limits.unwrap_or(broker.limits);
     if script.text.len() > limits.script_bytes_max as usize {
@@ -71,13 +82,32 @@ pub(super) fn before_run(
     }
     let told = told(known, standing);
     let surface = known.surface().telling(&told);
-    let checked = check(&script.name, &script.text, surface);
+    let (name, text) = (&script.name, &script.text);
+    let checked = check(name, text, surface);
     let stops = script.check == Check::Stop;
     let error = checked.first_error().filter(|_| stops);
+    let asking = ask(&broker.compiler, name, text, &checked, &surface);
+    let heard = cancel.or(asking).await.unwrap_or(Heard::Nobody);
     ScriptCheck {
-        rejection: error.map(|it| rejection(it, &script.name, &broker.secrets)),
-        findings: reported(&checked, &broker.secrets),
+        rejection: error.map(|it| rejection(it, name, &broker.secrets)),
+        findings: all(&checked, heard, &broker.secrets).0,
         blanked: checked.blanked,
+    }
+}
+
+async fn ask(
+    compiler: &Compiler,
+    name: &str,
+    text: &str,
+    checked: &Checked,
+    surface: &Surface<'_>,
+) -> Heard {
+    if compiler.is_nobody() {
+        return Heard::Nobody;
+    }
+    match Page::of(name, text, checked, surface) {
+        Some(page) => compiler.ask(&page, &checked.findings).await,
+        None => Heard::Nobody,
     }
 }
 
@@ -115,28 +145,67 @@ fn check(name: &str, text: &str, surface: Surface<'_>) -> Checked {
     })
 }
 
-/// A script may hold a credential, and a finding quotes the script.
-fn reported(checked: &Checked, secrets: &Secrets) -> Vec<ReportedFinding> {
-    let of = |it: &Finding| {
-        let mut found = ReportedFinding {
-            severity: match it.severity {
-                Severity::Error => ReportedSeverity::Error,
-                Severity::Warning => ReportedSeverity::Warning,
-            },
-            code: it.code.as_str().to_owned(),
-            line: it.line,
-            column: it.column,
-            message: it.message.clone(),
-            suggestion: it.suggestion.clone(),
-        };
+/// Everything that was found, in the order of the script, and how much was left out.
+fn all(checked: &Checked, heard: Heard, secrets: &Secrets) -> (Vec<ReportedFinding>, usize) {
+    let mut findings: Vec<_> = checked.findings.iter().map(of_check).collect();
+    let mut dropped = 0;
+    match heard {
+        Heard::Nobody => {}
+        Heard::Findings(typed) => {
+            findings.extend(typed.kept.into_iter().map(of_compiler));
+            findings.sort_by_key(|it| (it.line, it.column));
+            dropped = typed.dropped;
+        }
+        Heard::Nothing { why } => findings.push(unheard(&why)),
+    }
+    // A script may hold a credential, and a finding quotes the script.
+    for found in &mut findings {
         secrets.strike_text(&mut found.message);
-        found
-            .suggestion
-            .iter_mut()
-            .for_each(|text| secrets.strike_text(text));
-        found
-    };
-    checked.findings.iter().map(of).collect()
+        let suggestion = found.suggestion.iter_mut();
+        suggestion.for_each(|text| secrets.strike_text(text));
+    }
+    (findings, dropped)
+}
+
+fn of_check(it: &Finding) -> ReportedFinding {
+    ReportedFinding {
+        severity: match it.severity {
+            Severity::Error => ReportedSeverity::Error,
+            Severity::Warning => ReportedSeverity::Warning,
+        },
+        code: it.code.as_str().to_owned(),
+        line: it.line,
+        column: it.column,
+        message: it.message.clone(),
+        suggestion: it.suggestion.clone(),
+    }
+}
+
+/// Much that a compiler calls an error runs well.
+fn of_compiler(it: TypedFinding) -> ReportedFinding {
+    ReportedFinding {
+        severity: ReportedSeverity::Warning,
+        code: it.code,
+        line: it.line,
+        column: it.column,
+        message: it.message,
+        suggestion: it.suggestion,
+    }
+}
+
+/// The compiler is a help, and the run does without.
+fn unheard(why: &str) -> ReportedFinding {
+    ReportedFinding {
+        severity: ReportedSeverity::Note,
+        code: "tsc-unheard".to_owned(),
+        line: 0,
+        column: 0,
+        message: format!("the TypeScript compiler has no part in this check: {why}"),
+        suggestion: Some(
+            "Name another one with `--tsc`, or none with `--no-tsc`; a configuration file says `tsc = …`."
+                .to_owned(),
+        ),
+    }
 }
 
 fn rejection(finding: &Finding, script: &str, secrets: &Secrets) -> ReportedError {

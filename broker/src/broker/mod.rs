@@ -49,6 +49,7 @@ use crate::journal_file::StateDir;
 use crate::resolve::Resolver;
 use crate::sandbox::Sandbox;
 use crate::shared_file::SharedError;
+use crate::tsc::Compiler;
 use crate::upstream::Upstream;
 use going::Going;
 use shares::Shares;
@@ -86,6 +87,7 @@ pub(crate) struct Inner {
     flow: Option<FlowSpec>,
     pub(crate) resolver: Resolver,
     fsync: Fsync,
+    compiler: Compiler,
     shares: Shares,
     state: StateDir,
     guest: GuestIdentity,
@@ -170,7 +172,7 @@ impl Broker {
             Ok(loaded) => loaded,
             Err(error) => return unreadable(&error),
         };
-        let check = checked::before_run(&script, broker, &known, &standing);
+        let check = checked::before_run(&script, broker, &known, &standing, cancel).await;
         let mut carried = script.carried;
         if let Some(session) = &loaded.session {
             carried.get_or_insert_default().join(&session.carried);
@@ -215,11 +217,12 @@ impl Broker {
     }
 
     /// What can be known to be wrong with a script without running it.
-    #[must_use]
-    pub fn check(&self, script: &Script) -> CheckReport {
+    pub async fn check(&self, script: &Script) -> CheckReport {
         let broker = &*self.0;
         let known = broker.shelf.now();
-        CheckReport::of(&script.name, &script.text, known.surface(), &broker.secrets)
+        let (name, text) = (&script.name, &script.text);
+        let compiler = &broker.compiler;
+        CheckReport::of(name, text, known.surface(), &broker.secrets, compiler).await
     }
 
     /// The tools that scripts may see.

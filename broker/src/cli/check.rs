@@ -7,7 +7,7 @@ use clap::Args;
 use codegen::check::Surface;
 use serde_json::json;
 
-use super::options::{ServerOptions, StateOptions, usage};
+use super::options::{ServerOptions, StateOptions, TscOptions, usage};
 use super::run::build_problem;
 use super::screen::Screen;
 use super::types::saved;
@@ -15,6 +15,7 @@ use super::{Outcome, exit, input, print, print_json, runtime};
 use crate::broker::{Broker, CheckReport, Script};
 use crate::config::{Config, Environment};
 use crate::render;
+use crate::tsc::Compiler;
 
 #[derive(Debug, Args)]
 pub(super) struct CheckOptions {
@@ -30,6 +31,8 @@ pub(super) struct CheckOptions {
     #[arg(long, value_name = "[NAME=]FILE", help_heading = "Servers")]
     from: Vec<String>,
     #[command(flatten)]
+    tsc: TscOptions,
+    #[command(flatten)]
     state: StateOptions,
     /// Print one JSON object: ok, form, language, findings
     #[arg(long, help_heading = "Output")]
@@ -40,6 +43,7 @@ pub(super) fn run(options: CheckOptions, environment: &Environment) -> Outcome {
     let screen = Screen::of_process(environment, false);
     let mut flags = options.servers.clone().into_flags()?;
     flags.state_dir.clone_from(&options.state.state_dir);
+    options.tsc.add_to(&mut flags);
     let config = Config::load(flags, environment)?;
     config
         .warnings
@@ -84,7 +88,7 @@ fn against_servers(
             .iter()
             .filter(|it| !matches!(&*it.code, "rule-unmatched" | "tool-renamed"))
             .for_each(|problem| screen.warning(problem));
-        let report = broker.check(&Script::body(text).named(name));
+        let report = broker.check(&Script::body(text).named(name)).await;
         broker.close().await;
         Ok(report)
     })
@@ -105,7 +109,10 @@ fn against_files(
     let found = saved::read(&options.from, options.servers.descriptions.clone())?;
     found.problems.iter().for_each(|it| screen.warning(it));
     let surface = Surface::new(&found.stubs, &found.descriptions);
-    Ok(CheckReport::of(name, text, surface, &config.secrets))
+    let (tsc, env) = (config.tsc.clone(), config.base_env.clone());
+    let compiler = Compiler::new(tsc, env, &config.state_dir);
+    let report = CheckReport::of(name, text, surface, &config.secrets, &compiler);
+    Ok(runtime()?.block_on(report))
 }
 
 fn show(

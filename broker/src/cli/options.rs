@@ -56,6 +56,17 @@ pub(super) struct RuleOptions {
     tighten: Vec<PathBuf>,
 }
 
+/// What is asked besides about a script.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct TscOptions {
+    /// The TypeScript compiler that is asked about the script [default: a native one on PATH]
+    #[arg(long, value_name = "PATH", conflicts_with = "no_tsc")]
+    tsc: Option<PathBuf>,
+    /// Asks no TypeScript compiler
+    #[arg(long)]
+    no_tsc: bool,
+}
+
 /// None is unlimited.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct LimitOptions {
@@ -147,6 +158,13 @@ impl RuleOptions {
     pub(super) fn add_to(self, flags: &mut Flags) {
         (flags.allow, flags.ask, flags.deny) = (self.allow, self.ask, self.deny);
         (flags.policies, flags.tighten) = (self.policies, self.tighten);
+    }
+}
+
+impl TscOptions {
+    pub(super) fn add_to(&self, flags: &mut Flags) {
+        flags.tsc.clone_from(&self.tsc);
+        flags.no_tsc = self.no_tsc;
     }
 }
 

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use sandbox_protocol::ConsoleLevel;
 
 use super::approvers::{self, ApprovalOptions};
-use super::options::{LimitOptions, RuleOptions, ServerOptions, StateOptions, usage};
+use super::options::{LimitOptions, RuleOptions, ServerOptions, StateOptions, TscOptions, usage};
 use super::progress::Progress;
 use super::screen::Screen;
 use super::signals::{cancel_on_signals, outlive_full_files};
@@ -38,6 +38,8 @@ pub(super) struct RunOptions {
     /// What is certainly wrong with the script stops the run, or is said and runs [default: stop]
     #[arg(long, value_enum, default_value_t = CheckMode::Stop, hide_default_value = true, value_name = "MODE", help_heading = "Run")]
     check: CheckMode,
+    #[command(flatten, next_help_heading = "Run")]
+    tsc: TscOptions,
     #[command(flatten, next_help_heading = "Approval")]
     approval: ApprovalOptions,
     #[command(flatten, next_help_heading = "Limits")]
@@ -120,6 +122,7 @@ fn load(options: &RunOptions, environment: &Environment) -> Result<Config, Probl
     flags.state_dir.clone_from(&options.state.state_dir);
     flags.fsync.clone_from(&options.fsync);
     flags.unknown_keys.clone_from(&options.unknown_keys);
+    options.tsc.add_to(&mut flags);
     Config::load(flags, environment)
 }
 

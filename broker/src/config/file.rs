@@ -13,6 +13,7 @@ use super::invalid;
 use super::labels::{self, FileFlow, Tables};
 use super::policies::PolicyPath;
 use super::server::{Declared, Target, Trust, Tuning};
+use super::tsc::FileTsc;
 use super::{units, words};
 use crate::upstream::{Era, EraChoice};
 
@@ -24,6 +25,7 @@ pub(crate) struct FileConfig {
     pub(crate) lock: Option<PathBuf>,
     pub(crate) fsync: Option<Located>,
     pub(crate) unknown_keys: Option<Located>,
+    pub(crate) tsc: Option<FileTsc>,
     pub(crate) limits: Vec<(String, Located)>,
     pub(crate) servers: Vec<Declared>,
     pub(crate) rules: Vec<(Level, Located)>,
@@ -47,6 +49,7 @@ struct Document {
     lock: Option<PathBuf>,
     fsync: Option<Spanned<String>>,
     unknown_keys: Option<Spanned<String>>,
+    tsc: Option<FileTsc>,
     #[serde(default)]
     limits: BTreeMap<String, Spanned<Amount>>,
     #[serde(default)]
@@ -164,6 +167,7 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
         lock: document.lock,
         fsync: document.fsync.map(located),
         unknown_keys: document.unknown_keys.map(located),
+        tsc: document.tsc,
         limits: limits.collect(),
         servers: servers.collect::<Result<_, _>>()?,
         rules: levels

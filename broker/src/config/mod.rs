@@ -11,6 +11,7 @@ mod placeholder;
 pub(crate) mod policies;
 mod secrets;
 mod server;
+mod tsc;
 pub(crate) mod units;
 mod unknown_keys;
 pub(crate) mod words;
@@ -29,6 +30,7 @@ pub use limits::{BadLimit, SETTINGS, Setting};
 pub use policies::PolicyConfig;
 pub use secrets::Secrets;
 pub use server::{Server, Trust};
+pub use tsc::TscChoice;
 pub use unknown_keys::UnknownKeys;
 
 use file::{FileConfig, Located};
@@ -68,6 +70,10 @@ pub struct Flags {
     pub fsync: Option<String>,
     /// `warn` or `refuse`.
     pub unknown_keys: Option<String>,
+    /// The TypeScript compiler that is asked about scripts.
+    pub tsc: Option<PathBuf>,
+    /// None is asked.
+    pub no_tsc: bool,
     /// This program, when its own demo server is wanted under the name `demo`.
     pub demo: Option<PathBuf>,
 }
@@ -87,6 +93,7 @@ pub struct Config {
     pub lock: Option<PathBuf>,
     pub fsync: Fsync,
     pub unknown_keys: UnknownKeys,
+    pub tsc: TscChoice,
     pub secrets: Secrets,
     /// What a server's process finds in its environment besides what is configured for it.
     pub base_env: Vec<(String, String)>,
@@ -131,6 +138,7 @@ struct Gathered {
     lock: Option<PathBuf>,
     fsync: Option<Located>,
     unknown_keys: Option<Located>,
+    tsc: Option<TscChoice>,
     warnings: Vec<Problem>,
 }
 
@@ -153,6 +161,8 @@ impl Gathered {
         self.lock = file.lock.or(self.lock.take());
         self.fsync = file.fsync.or(self.fsync.take());
         self.unknown_keys = file.unknown_keys.or(self.unknown_keys.take());
+        let tsc = file.tsc.map(|tsc| tsc.beside(folder));
+        self.tsc = tsc.or(self.tsc.take());
     }
 
     fn take_flags(&mut self, flags: Flags) -> Result<(), Problem> {
@@ -209,6 +219,7 @@ impl Gathered {
                 origin: "--unknown-keys".into(),
             })
             .or(self.unknown_keys.take());
+        self.tsc = tsc::of_flags(flags.tsc, flags.no_tsc).or(self.tsc.take());
         Ok(())
     }
 
@@ -264,6 +275,7 @@ impl Gathered {
             lock: self.lock,
             fsync,
             unknown_keys,
+            tsc: self.tsc.unwrap_or(TscChoice::OnPath),
             secrets: Secrets::new(secrets),
             base_env,
             warnings,

@@ -14,15 +14,15 @@ pub fn finding(finding: &ReportedFinding, name: &str, script: &str, style: Style
     let severity = match finding.severity {
         ReportedSeverity::Error => style.red("error:"),
         ReportedSeverity::Warning => style.yellow("warning:"),
+        ReportedSeverity::Note => style.dim("note:"),
     };
-    let place = format!(
-        "{}:{}:{}",
-        escape::brief(name, 80),
-        finding.line,
-        finding.column
-    );
+    let name = escape::brief(name, 80);
+    let place = match (finding.line, finding.column) {
+        (0, _) => String::new(),
+        (line, column) => format!("{name}:{line}:{column}: "),
+    };
     let message = escape::brief(&finding.message, MESSAGE_CHARS_SHOWN);
-    let mut text = format!("{severity} {place}: {message}\n");
+    let mut text = format!("{severity} {place}{message}\n");
     if let Some(excerpt) = marked(finding.line, finding.column, script) {
         text.push_str(&excerpt);
     }
@@ -85,6 +85,18 @@ mod tests {
              \x20next: Did you mean `logs_query`?\n\
              \x20code: unknown-tool\n"
         );
+    }
+
+    #[test]
+    fn a_note_is_about_no_place() {
+        let note = ReportedFinding {
+            line: 0,
+            column: 0,
+            ..found(ReportedSeverity::Note)
+        };
+        let shown = finding(&note, "a.js", "await 1;", Style::default());
+        assert!(shown.starts_with("note: `demo`"), "{shown}");
+        assert_eq!(findings_summary(&[note]), "nothing is found");
     }
 
     #[test]

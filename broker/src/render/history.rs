@@ -158,12 +158,11 @@ fn warned(body: &Body) -> Vec<String> {
             let found = started.findings.iter();
             let told = found.map(|it| {
                 let (severity, message) = (word(&it.severity), brief(&it.message));
-                format!(
-                    "{severity} {}:{}: {message} ({})",
-                    it.line,
-                    it.column,
-                    brief(&it.code)
-                )
+                let place = match (it.line, it.column) {
+                    (0, _) => String::new(),
+                    (line, column) => format!(" {line}:{column}"),
+                };
+                format!("{severity}{place}: {message} ({})", brief(&it.code))
             });
             told.collect()
         }

@@ -43,6 +43,14 @@ impl<'a> Lines<'a> {
             number(before.chars().count()).saturating_add(1),
         )
     }
+
+    /// The text of a line, counted from 1, with what ends it.
+    pub(super) fn line(&self, number: u32) -> Option<&'a str> {
+        let at = (number as usize).checked_sub(1)?;
+        let start = *self.starts.get(at)?;
+        let end = self.starts.get(at + 1).copied();
+        self.text.get(start..end.unwrap_or(self.text.len()))
+    }
 }
 
 pub(super) fn ends_line(c: char) -> bool {

@@ -1,6 +1,7 @@
 //! What a script may call: the stubs with the descriptions that they stand for.
 
 use crate::closest::closest;
+use crate::declare::{Level, declare};
 use crate::description::Description;
 use crate::stub::{ServerStubs, StubTable, ToolStub};
 
@@ -38,6 +39,29 @@ impl<'a> Surface<'a> {
     #[must_use]
     pub fn telling(self, told: &'a [bool]) -> Self {
         Self { told, ..self }
+    }
+
+    /// All of it as declarations. Of a tool that is not told of, only that it is there.
+    pub(super) fn declarations(&self) -> String {
+        let bare = |(place, it): (usize, &Description)| match self.told.get(place) {
+            Some(false) => it.bare(),
+            _ => it.clone(),
+        };
+        let descriptions: Vec<_> = self.descriptions.iter().enumerate().map(bare).collect();
+        let declared = declare(self.table, &descriptions, Level::Full, &|_, _| true);
+        let mut text = declared.text;
+        for server in &self.table.servers {
+            for tool in &server.tools {
+                if let Some(flat) = &tool.flat {
+                    let member = crate::text::json(&tool.member.as_str().into());
+                    text.push_str(&format!(
+                        "declare const {flat}: typeof {}[{member}]\n",
+                        server.global
+                    ));
+                }
+            }
+        }
+        text
     }
 
     pub(super) fn server(&self, global: &str) -> Option<&'a ServerStubs> {

@@ -18,7 +18,7 @@ const OPTIONS: [&str; 8] = [
 
 #[derive(Debug)]
 pub(crate) struct Compiler {
-    program: PathBuf,
+    pub(crate) program: PathBuf,
     work: PathBuf,
 }
 
@@ -48,6 +48,13 @@ pub(crate) fn installed() -> Option<&'static Compiler> {
 }
 
 impl Compiler {
+    /// A folder of its own for one test's files.
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
+        let folder = self.work.join(name);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
     /// Compiles these texts, each a module of its own, and returns the errors of each that has some.
     pub(crate) fn errors(
         &self,

@@ -15,6 +15,7 @@ mod exceptions;
 mod samples;
 #[path = "../schemas/mod.rs"]
 mod schemas;
+mod scripts;
 #[path = "../tools/mod.rs"]
 mod tools;
 mod valid;

@@ -12,6 +12,7 @@ mod rogue;
 mod scripts;
 mod secrets;
 mod signals;
+mod tsc;
 mod types;
 mod wire;
 

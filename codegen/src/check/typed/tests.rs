@@ -1,0 +1,184 @@
+//! What is told of a compiler's answer, without a compiler.
+
+use serde_json::json;
+
+use super::*;
+use crate::check::check;
+use crate::description::Description;
+use crate::stub::StubTable;
+
+fn forge() -> Vec<Description> {
+    let schema =
+        json!({"type": "object", "properties": {"repo": {"type": "string"}}, "required": ["repo"]});
+    let tool = json!({"name": "list", "description": "Lists.", "inputSchema": schema});
+    vec![Description::parse("forge", &tool).unwrap()]
+}
+
+fn found(name: &str, script: &str, said: &str) -> Result<TypedFindings, Unreadable> {
+    let descriptions = forge();
+    let table = StubTable::build(&descriptions);
+    let surface = Surface::new(&table, &descriptions);
+    let checked = check(name, script, &surface);
+    let page = Page::of(name, script, &checked, &surface).unwrap();
+    page.findings(said, &checked.findings)
+}
+
+fn check_said(script: &str, said: &str, expected: &[&str]) {
+    let found = found("a.js", script, said).unwrap();
+    let found = found.kept.iter().map(|it| {
+        let suggestion = it.suggestion.as_deref().unwrap_or("-");
+        format!(
+            "{}:{} {} {} | {suggestion}",
+            it.line, it.column, it.code, it.message
+        )
+    });
+    assert_eq!(found.collect::<Vec<_>>(), expected, "{said}");
+}
+
+#[test]
+fn an_error_stands_where_it_stands_in_the_script() {
+    let script = "const a = await forge.list({ repo: \"r\" });\n\"😀\"; return a.x;";
+    check_said(
+        script,
+        "script.js(3,14): error TS2339: Property 'x' does not exist on type '{ y: string; }'.\n",
+        &["2:13 ts2339 property 'x' does not exist on type '{ y: string; }' | -"],
+    );
+    let function = "async () => {\n  return 1;\n}";
+    check_said(
+        function,
+        "script.js(2,3): error TS2551: Property 'x' does not exist on type 'A'. Did you mean 'xs'?\n",
+        &["2:3 ts2551 property 'x' does not exist on type 'A' | Did you mean `xs`?"],
+    );
+    // After the script's end, and in a file that is not the script.
+    check_said(
+        function,
+        "script.js(5,1): error TS2339: Property 'x' is not.\n",
+        &[],
+    );
+    check_said(
+        function,
+        "tools.d.ts(1,1): error TS2339: Property 'x' is not.\n",
+        &[],
+    );
+}
+
+#[test]
+fn the_innermost_reason_is_told_and_long_types_are_cut() {
+    let long = "x:string;".repeat(30);
+    let said = format!(
+        "script.js(2,12): error TS2345: Argument of type '{{ {long} }}' is not assignable to parameter of type 'B'.\n  \
+         Types of property 'a' are incompatible.\n    Type 'C' is not assignable to type 'D'.\n"
+    );
+    let cut: String = format!("{{ {long}").chars().take(79).collect();
+    let expected = format!(
+        "1:12 ts2345 argument of type '{cut}…' is not assignable to parameter of type 'B': type 'C' is not assignable to type 'D' | -"
+    );
+    check_said("forge; let a = 1; return a;", &said, &[&expected]);
+}
+
+#[test]
+fn what_the_check_says_itself_and_what_runs_well_is_not_told() {
+    let script = "let a;\nawait forge.list({ rep: \"r\" });\nreturn 1;";
+    let said = [
+        "script.js(3,20): error TS2561: Object literal may only specify known properties, but 'rep' does not exist in type '{ repo: string; }'. Did you mean to write 'repo'?",
+        "script.js(2,1): error TS1108: A 'return' statement can only be used within a function body.",
+        "script.js(2,1): error TS2304: Cannot find name 'zz'.",
+        "script.js(2,1): error TS7006: Parameter 'a' implicitly has an 'any' type.",
+        "script.js(2,1): error TS2322: Type 'string' is not assignable to type '\"a\" | \"b\"'.",
+        "script.js(2,1): error TS2339: Property 'x' does not exist on type 'never'.",
+    ];
+    check_said(script, &said.join("\n"), &[]);
+}
+
+#[test]
+fn what_is_no_answer_is_not_taken_for_one() {
+    let said = |text: &str| found("a.js", "return 1", text).map(|it| it.kept.len());
+    assert_eq!(said("\n\n"), Ok(0));
+    for text in [
+        "error TS5023: Unknown compiler option '--noResolve'.",
+        "Segmentation fault",
+        "script.js(x,1): error TS2339: a",
+        "\u{1b}[31mscript.js\u{1b}[0m:1:1",
+    ] {
+        let error = said(text).unwrap_err().to_string();
+        assert!(
+            error.starts_with("it says `") && !error.contains('\u{1b}'),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn too_much_is_counted() {
+    let line = |n: usize| {
+        format!("script.js(2,{n}): error TS2339: Property 'p{n}' does not exist on type 'T'.\n")
+    };
+    let said: String = (1..=50).map(line).collect();
+    let found = found("a.js", &format!("return \"{}\"", "x".repeat(80)), &said).unwrap();
+    assert_eq!((found.kept.len(), found.dropped), (FINDINGS_MAX, 30));
+}
+
+#[test]
+fn a_script_is_a_module_in_each_of_its_forms() {
+    let descriptions = forge();
+    let table = StubTable::build(&descriptions);
+    let surface = Surface::new(&table, &descriptions);
+    let page = |name: &str, text: &'static str| {
+        let checked = check(name, text, &surface);
+        Page::of(name, text, &checked, &surface).map(|it| it.files[2].clone())
+    };
+    for (name, text, file, expected) in [
+        (
+            "a.js",
+            "return 1",
+            "script.js",
+            "async function script() {\nreturn 1\n}\n",
+        ),
+        (
+            "a.ts",
+            "return 1",
+            "script.ts",
+            "async function script() {\nreturn 1\n}\n",
+        ),
+        (
+            "a",
+            "let a: 1 = 1",
+            "script.ts",
+            "async function script() {\nlet a: 1 = 1\n}\n",
+        ),
+        ("a", "async () => 1", "script.js", "async () => 1\n"),
+        (
+            "a",
+            "/* a */ async function () {}",
+            "script.js",
+            "export default (\n/* a */ async function () {}\n)\n",
+        ),
+        ("a", "export default 1", "script.js", "export default 1\n"),
+    ] {
+        assert_eq!(
+            page(name, text),
+            Some((file, expected.to_owned())),
+            "{text}"
+        );
+    }
+    assert_eq!(page("a.js", "return ]"), None);
+}
+
+#[test]
+fn of_a_tool_that_is_not_told_of_nothing_is_declared() {
+    let descriptions = forge();
+    let table = StubTable::build(&descriptions);
+    let told = Surface::new(&table, &descriptions).declarations();
+    assert!(
+        told.contains("repo: string")
+            && told.contains("declare const forge_list: typeof forge[\"list\"]"),
+        "{told}"
+    );
+    let hidden = Surface::new(&table, &descriptions)
+        .telling(&[false])
+        .declarations();
+    assert!(
+        !hidden.contains("repo") && !hidden.contains("Lists") && hidden.contains("list(a"),
+        "{hidden}"
+    );
+}

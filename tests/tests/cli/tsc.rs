@@ -1,0 +1,124 @@
+//! The TypeScript compiler beside the check: what it adds, and that nothing
+//! depends on it.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tests::binary::workspace;
+use tests::command::{Ended, Home, start};
+
+const SCRIPT: &str = "const all = [\"a\"];\nreturn all.lenght ?? 7;";
+
+fn fake(name: &str) -> String {
+    let path = workspace().join("tests/fakes/tsc").join(name).join("tsc");
+    path.display().to_string()
+}
+
+fn run(home: &Home, more: &[&str]) -> Ended {
+    let mut args = vec!["run", "--json", "--demo", "-e", SCRIPT];
+    args.extend(more);
+    home.run(args)
+}
+
+fn places(findings: &Value) -> Vec<String> {
+    let place = |it: &Value| {
+        let (severity, code) = (it["severity"].as_str(), it["code"].as_str());
+        let (severity, code) = (severity.unwrap(), code.unwrap());
+        format!("{}:{} {severity} {code}", it["line"], it["column"])
+    };
+    findings.as_array().unwrap().iter().map(place).collect()
+}
+
+#[test]
+fn what_a_compiler_finds_stands_in_the_report_and_stops_nothing() {
+    let home = Home::new();
+    let ended = run(&home, &["--tsc", &fake("right")]).expect_code(0);
+    let report = ended.json();
+    assert_eq!(report["value"], 7);
+    assert_eq!(places(&report["findings"]), ["2:10 warning ts2551"]);
+    assert_eq!(
+        report["findings"][0]["suggestion"],
+        "Did you mean `length`?"
+    );
+    for part in ["warning:", ":2:10:", "return all.lenght ?? 7;", "ts2551"] {
+        assert!(ended.stderr.contains(part), "no {part} in\n{ended}");
+    }
+    // It is what the host was told, so it is on record.
+    let run = report["run"].as_str().unwrap();
+    let shown = home.run(["runs", "show", run, "--json"]).expect_code(0);
+    assert_eq!(shown.json()["findings"], report["findings"]);
+    home.verify_all();
+    let left = std::fs::read_dir(home.path().join(".local/state/airlock/scratch"));
+    assert_eq!(left.unwrap().count(), 0);
+}
+
+#[test]
+fn a_compiler_that_is_of_no_use_is_a_note() {
+    for (name, why) in [
+        ("garbage", "panic: runtime error"),
+        ("huge", "more than 262144 bytes"),
+        ("silent", "said nothing"),
+        ("hanging", "longer than 5000 ms"),
+        ("nowhere", "cannot be started"),
+    ] {
+        let home = Home::new();
+        let ended = run(&home, &["--tsc", &fake(name)]).expect_code(0);
+        let report = ended.json();
+        assert_eq!(report["value"], 7, "{name}");
+        assert_eq!(places(&report["findings"]), ["0:0 note tsc-unheard"]);
+        let message = report["findings"][0]["message"].as_str().unwrap();
+        assert!(message.contains(why), "{name}: {message}");
+        assert!(!report.to_string().contains("fakes"), "{report}");
+        assert!(
+            ended.stderr.contains("note: the TypeScript compiler"),
+            "{ended}"
+        );
+        home.verify_all();
+    }
+}
+
+#[test]
+fn check_asks_it_too_and_only_its_own_errors_fail() {
+    let home = Home::new();
+    let script = home.write("a.js", SCRIPT);
+    let tools = home.write("tools.json", json!({"tools": []}).to_string());
+    let args = |more: &[&str]| {
+        let mut args = vec!["check", script.to_str().unwrap(), "--json"];
+        args.extend(["--from", tools.to_str().unwrap()]);
+        args.extend(more);
+        args.into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let found = home.run(args(&["--tsc", &fake("right")])).expect_code(0);
+    assert_eq!(found.json()["ok"], true);
+    assert_eq!(places(&found.json()["findings"]), ["2:10 warning ts2551"]);
+    let found = home.run(args(&["--no-tsc"])).expect_code(0);
+    assert_eq!(found.json()["findings"], json!([]));
+    home.run(args(&["--no-tsc", "--tsc", &fake("right")]))
+        .expect_code(2);
+}
+
+#[test]
+fn one_on_the_path_is_asked_unless_somebody_says_no() {
+    let home = Home::new();
+    let folder = PathBuf::from(fake("right")).parent().unwrap().to_owned();
+    let system = std::env::var("PATH").unwrap();
+    let with_path = |more: &[&str]| {
+        let mut args = vec!["check", "-e", SCRIPT, "--json", "--demo"];
+        args.extend(more);
+        let mut command: Command = home.airlock(args);
+        command.env("PATH", format!("{}:{system}", folder.display()));
+        start(&mut command, "").wait().expect_code(0).json()["findings"].clone()
+    };
+    assert_eq!(places(&with_path(&[])), ["2:10 warning ts2551"]);
+    assert_eq!(with_path(&["--no-tsc"]), json!([]));
+    let no = home.write("no.toml", "tsc = false\n");
+    assert_eq!(with_path(&["--config", no.to_str().unwrap()]), json!([]));
+    // A path in a file is one beside it.
+    std::os::unix::fs::symlink(fake("garbage"), home.path().join("mine")).unwrap();
+    let mine = home.write("mine.toml", "tsc = \"mine\"\n");
+    let found = with_path(&["--config", mine.to_str().unwrap()]);
+    assert_eq!(places(&found), ["0:0 note tsc-unheard"]);
+    let both = ["--config", mine.to_str().unwrap(), "--tsc", &fake("right")];
+    assert_eq!(places(&with_path(&both)), ["2:10 warning ts2551"]);
+}
