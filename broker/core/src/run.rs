@@ -11,6 +11,7 @@ mod calls;
 mod clock;
 mod console;
 mod ending;
+mod entries;
 mod grants;
 mod replies;
 mod start;

@@ -11,13 +11,14 @@ use crate::catalog::Tool;
 use crate::code::Code;
 use crate::decide::{AuthorizedCall, Covered, Decision, Pending, Refusal, again, cut, decide};
 use crate::id::{CallId, Digest, ToolId};
-use crate::journal::{Body, Decided, GrantUse, Verdict};
+use crate::journal::{Body, Decided, Verdict};
 use crate::limits::{ARGS_OPEN_BYTES_MAX, DENIALS_MAX, Limit};
 use crate::report::{ReportedDecision, ReportedOutcome};
 use crate::rules::Level;
 
 use super::Run;
 use super::ending::Ending;
+use super::entries::{decided, undecided};
 
 /// Of one call; what is wrong beyond these is no more telling.
 const WARNINGS_MAX: usize = 4;
@@ -453,50 +454,5 @@ impl Run {
             },
         );
         self.out.call(call);
-    }
-}
-
-/// The entry of a call whose arguments were never read.
-fn undecided(id: CallId, tool: &Tool, open: &OpenCall, decision: Verdict, why: String) -> Decided {
-    Decided {
-        call: id,
-        tool: tool.id.clone(),
-        description: Some(tool.description_digest),
-        args: None,
-        facts: None,
-        args_digest: Digest::of(&open.args),
-        site: Site {
-            line: open.line,
-            column: open.column,
-        },
-        decision,
-        code: None,
-        reasons: vec![why],
-        told: None,
-        warnings: Vec::new(),
-        grant: None,
-    }
-}
-
-/// The entry of a call that was allowed.
-pub(super) fn decided(call: &AuthorizedCall, decision: Verdict) -> Decided {
-    Decided {
-        call: call.id(),
-        tool: call.tool().clone(),
-        description: Some(call.description_digest()),
-        args: Some(call.canonical_args().clone()),
-        args_digest: call.canonical_args().digest(),
-        facts: call.facts().cloned(),
-        site: call.site(),
-        decision,
-        code: None,
-        reasons: call.reasons().to_vec(),
-        told: None,
-        warnings: Vec::new(),
-        grant: call.used().map(|used| GrantUse {
-            id: used.grant.clone(),
-            number: used.number,
-            uses_max: used.uses_max.get(),
-        }),
     }
 }

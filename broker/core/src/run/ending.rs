@@ -8,7 +8,6 @@ use sandbox_protocol::ScriptError;
 use serde_json::value::RawValue;
 
 use crate::code::Code;
-use crate::decide::Question;
 use crate::flow::Watch;
 use crate::id::{CallId, Digest};
 use crate::journal::{Body, Decided, Ended, Verdict};
@@ -17,7 +16,8 @@ use crate::limits::{DENIALS_MAX, Limit, Limits};
 use crate::outcome::{LostCause, Reply, judge};
 use crate::report::{Report, ReportedCall, ReportedError, ReportedOutcome, Status, Usage};
 
-use super::calls::{Stage, decided};
+use super::calls::Stage;
+use super::entries::{decided, unsettled};
 use super::{Guest, Life, Run};
 
 #[derive(Debug)]
@@ -275,25 +275,6 @@ impl Run {
             column: place(error.column),
             stack: bounded(&error.stack, 16_000),
         }
-    }
-}
-
-/// The entry of a call that was to be asked about, or counted, when the run ended.
-fn unsettled(question: &Question) -> Decided {
-    Decided {
-        call: question.call,
-        tool: question.tool.clone(),
-        description: Some(question.description_digest),
-        args: Some(question.args.clone()),
-        facts: question.facts.clone(),
-        args_digest: question.args.digest(),
-        site: question.site,
-        decision: Verdict::Unsent,
-        code: None,
-        reasons: question.reasons.clone(),
-        told: None,
-        warnings: Vec::new(),
-        grant: None,
     }
 }
 

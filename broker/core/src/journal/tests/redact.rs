@@ -1,0 +1,160 @@
+//! What of an entry is somebody else's text, and so struck out where it is secret.
+
+use super::*;
+
+#[test]
+fn a_known_secret_never_reaches_a_line_and_what_the_reader_needs_stays() {
+    let redact = |secret: &'static str| {
+        Redact::new(move |text| text.contains(secret).then(|| text.replace(secret, "***")))
+    };
+    let bodies = [started(), decided(1, Verdict::Allow), settled(1), ended()];
+    for (secret, places) in [("456789", 1), ("path", 1), ("return 1", 1), ("settled", 0)] {
+        let bytes = sealed(&bodies, redact(secret));
+        let text = String::from_utf8(bytes.clone()).unwrap();
+        assert_eq!(text.matches("***").count(), places, "{secret}: {text}");
+        assert!(read(&bytes).unwrap().ended().is_some(), "{secret}");
+    }
+}
+
+/// Every text of an entry that is not a word, a name or a digest of ours, made a secret.
+fn with_secrets(value: &mut serde_json::Value, kept: &[&str]) {
+    use serde_json::Value;
+    match value {
+        Value::String(text) => *text = "s3cret".into(),
+        Value::Array(items) => items.iter_mut().for_each(|it| with_secrets(it, kept)),
+        Value::Object(members) => {
+            for (_, value) in members
+                .iter_mut()
+                .filter(|(name, _)| !kept.contains(&name.as_str()))
+            {
+                with_secrets(value, kept);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[test]
+fn every_text_of_an_entry_is_redacted_unless_it_is_named_as_ours() {
+    // Beside what is no text at all. Whoever adds a member that may hold a text of
+    // somebody else leaves this list alone.
+    let ours = [
+        "answer",
+        "args_digest",
+        "code",
+        "decision",
+        "description",
+        "grant",
+        "guest_digest",
+        "guest_name",
+        "input_digest",
+        "kind",
+        "outcome",
+        "payload_digest",
+        "run",
+        "script_digest",
+        "seed",
+        "servers",
+        "severity",
+        "shown",
+        "status",
+        "tool",
+        "tools",
+        "value_digest",
+    ];
+    let [asked, answered] = asked();
+    let Body::Ended(mut end) = ended() else {
+        panic!()
+    };
+    end.error = Some(ReportedError {
+        name: "n".into(),
+        message: "m".into(),
+        code: Code::Denied,
+        line: None,
+        column: None,
+        stack: "s".into(),
+    });
+    let Body::Settled(mut settled) = settled(1) else {
+        panic!()
+    };
+    settled.why = Some("w".into());
+    let Body::Decided(mut denied) = decided(2, Verdict::Deny) else {
+        panic!()
+    };
+    denied.told = Some("t".into());
+    let bodies = [
+        started(),
+        asked,
+        answered,
+        given(),
+        voided(),
+        decided(1, Verdict::Allow),
+        Body::Settled(settled),
+        Body::Decided(denied),
+        Body::Ended(end),
+    ];
+    let mut secrets = 0;
+    let secret: Vec<Body> = bodies
+        .iter()
+        .map(|body| {
+            let mut value = serde_json::to_value(body).unwrap();
+            with_secrets(&mut value, &ours);
+            secrets += value.to_string().matches("s3cret").count();
+            serde_json::from_value(value).unwrap()
+        })
+        .collect();
+    let redact = Redact::new(|text| {
+        text.contains("s3cret")
+            .then(|| text.replace("s3cret", "***"))
+    });
+    let lines = String::from_utf8(sealed(&secret, redact)).unwrap();
+    assert!(!lines.contains("s3cret"), "{lines}");
+    assert!(
+        secrets > 12 && lines.matches("***").count() == secrets,
+        "{lines}"
+    );
+    assert!(read(lines.as_bytes()).is_ok());
+}
+
+#[test]
+fn two_keys_that_are_redacted_alike_stay_two() {
+    let Body::Decided(mut body) = decided(1, Verdict::Deny) else {
+        panic!()
+    };
+    body.args = Some(args(r#"{"s1":1,"s2":2}"#));
+    let redact = Redact::new(|text| text.starts_with('s').then(|| "***".into()));
+    let lines = sealed(&[started(), Body::Decided(body)], redact);
+    let lines = String::from_utf8(lines).unwrap();
+    assert!(lines.contains(r#"{"***":1,"***'":2}"#), "{lines}");
+}
+
+#[test]
+fn facts_are_redacted_and_read_back() {
+    let mut entry = decided(1, Verdict::Allow);
+    let Body::Decided(body) = &mut entry else {
+        panic!()
+    };
+    let pointer = "/hush/x".to_owned();
+    let large = LargeText {
+        bytes: 5_000,
+        digest: Digest::of(b"x"),
+    };
+    body.facts = Some(Arc::new(Facts {
+        dest_hosts: Some(["hush.example".to_owned()].into()),
+        dest_unexplained: [pointer.clone()].into(),
+        large_texts: [(pointer, large)].into(),
+        ..Facts::default()
+    }));
+    for secret in ["hush", "untrusted", "sha256"] {
+        let redact =
+            Redact::new(move |text| text.contains(secret).then(|| text.replace(secret, "***")));
+        let bytes = sealed(&[started(), entry.clone(), ended()], redact);
+        let text = String::from_utf8(bytes.clone()).unwrap();
+        assert_eq!(text.contains("hush"), secret != "hush", "{text}");
+        let lines = read(&bytes).unwrap().lines;
+        let Body::Decided(body) = &lines[1].body else {
+            panic!()
+        };
+        assert!(body.facts.as_ref().unwrap().labels.is_untrusted());
+    }
+}
