@@ -1,10 +1,11 @@
 //! What the black-box tests share: the command line from outside, the headers
 //! of hostile scripts, what the operating system says of this process, and the
-//! servers that nobody here wrote.
+//! servers and hosts that nobody here wrote.
 
 pub mod binary;
 pub mod case_file;
 pub mod command;
+pub mod real_hosts;
 pub mod real_servers;
 pub mod serving;
 pub mod stage;

@@ -86,14 +86,7 @@ fn install() -> Result<RealServers> {
     if !own_node {
         packages.push(NODE);
     }
-    let npm = once(&root, "npm", &packages, |dir| {
-        std::fs::write(dir.join("package.json"), r#"{"private":true}"#)?;
-        let mut npm = Command::new("npm");
-        npm.args(["install", "--save-exact", "--no-audit", "--no-fund"])
-            .args(&packages)
-            .current_dir(dir);
-        run(&mut npm)
-    })?;
+    let npm = once(&root, "npm", &packages, |dir| npm_install(dir, &packages))?;
     let python = once(&root, "python", &PYPI, |dir| venv(dir, &PYPI))?;
     let python_sqlite = once(&root, "python-sqlite", &PYPI_SQLITE, |dir| {
         venv(dir, &PYPI_SQLITE)
@@ -112,7 +105,7 @@ fn install() -> Result<RealServers> {
 }
 
 /// Fills a folder once. A stamp that is written last names what it holds.
-fn once(
+pub(crate) fn once(
     root: &Path,
     name: &str,
     versions: &[&str],
@@ -133,7 +126,16 @@ fn once(
     Ok(dir)
 }
 
-fn venv(dir: &Path, packages: &[&str]) -> Result<()> {
+pub(crate) fn npm_install(dir: &Path, packages: &[&str]) -> Result<()> {
+    std::fs::write(dir.join("package.json"), r#"{"private":true}"#)?;
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--save-exact", "--no-audit", "--no-fund"])
+        .args(packages)
+        .current_dir(dir);
+    run(&mut npm)
+}
+
+pub(crate) fn venv(dir: &Path, packages: &[&str]) -> Result<()> {
     run(Command::new("python3").args(["-m", "venv"]).arg(dir))?;
     run(Command::new(dir.join("bin/pip"))
         .args(["install", "--quiet"])

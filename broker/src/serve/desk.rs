@@ -173,7 +173,7 @@ impl Desk {
             Some(_) => return Err(Refusal::invalid("`arguments` is not an object")),
         };
         if let Some(answered) = meta::call(self, shelf, request, name, args).await {
-            return answered.map(meta::Answered::into_result);
+            return answered.into_result();
         }
         let Some(tool) = shelf.find(name) else {
             let message = format!("there is no tool `{}`", rpc::shown(name));
@@ -192,7 +192,7 @@ impl Desk {
                 tool.in_scripts()
             )),
         };
-        Ok(answered.into_result())
+        answered.into_result()
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::desk::Desk;
 use super::meta::{Answered, follow};
 use super::request::Request;
+use super::rpc::Refusal;
 use super::seal::Sealed;
 use super::suspended::Suspended;
 use super::{asking, rpc};
@@ -47,26 +48,27 @@ pub(super) async fn go_on(desk: &Desk, request: &Request, state: &Value) -> Answ
         .and_then(|state| state.split_once('~'))
         .and_then(|(_, sealed)| desk.seal().open(sealed, &bound(request)));
     let Some(Sealed { token }) = opened else {
-        return Answered::wrong(
-            "`requestState` is not one that was given for this request in this session",
-        );
+        let why = "`requestState` is not one that was given for this request in this session";
+        return Answered::Refused(Refusal::invalid(why));
     };
     let Some(mut run) = request.session.take_suspended(&token) else {
-        return Answered::wrong(
-            "`requestState` was used already, or its run is over; run the script again",
-        );
+        let why = "`requestState` was used already, or its run is over; run the script again";
+        return Answered::Refused(Refusal::invalid(why));
     };
-    let Some(responses) = request.params.get("inputResponses") else {
-        return hand_over(desk, request, run);
-    };
+    let responses = request.params.get("inputResponses");
     for (key, put) in std::mem::take(&mut run.put) {
-        let answer = responses
-            .get(&key)
-            .map_or(airlock_core::decide::Answer::Unanswered, asking::read);
-        // Nobody waits any more when the question has expired meanwhile.
-        let _ = put.answer.send(answer);
+        match responses.and_then(|it| it.get(&key)) {
+            // Nobody waits any more when the question has expired meanwhile.
+            Some(response) => drop(put.answer.send(asking::read(response))),
+            None => run.put.push((key, put)),
+        }
     }
-    follow(desk, request, run).await
+    if run.put.is_empty() {
+        follow(desk, request, run).await
+    } else {
+        // What nobody answered is asked once more.
+        hand_over(desk, request, run)
+    }
 }
 
 /// Whoever is asked elsewhere takes long; the host is not kept waiting.

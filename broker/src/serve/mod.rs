@@ -5,6 +5,7 @@
 //! where it is decided for every other run.
 
 mod asking;
+mod blocks;
 mod desk;
 mod disclosure;
 mod ending;

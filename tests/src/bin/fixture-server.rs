@@ -8,7 +8,7 @@ use std::io::{BufRead, Write};
 use serde_json::{Value, json};
 
 /// Named so that the server `test` lists them as the conformance suite calls them.
-const TOOLS: [&str; 12] = [
+const TOOLS: [&str; 15] = [
     "simple_text",
     "image_content",
     "audio_content",
@@ -16,6 +16,9 @@ const TOOLS: [&str; 12] = [
     "multiple_content_types",
     "error_handling",
     "tool_with_progress",
+    "logging_tool",
+    "streaming_elicitation",
+    "input_required_result_elicitation",
     "input_required_result_request_state",
     "input_required_result_tampered_state",
     "input_required_result_capabilities",

@@ -37,8 +37,12 @@ pub(super) enum Answered {
         structured: Option<Value>,
         is_error: bool,
     },
+    /// What a tool that was called directly answered, block by block.
+    Content(Vec<Value>),
     /// A whole result that says that input is required.
     InputRequired(Value),
+    /// The request itself is none that can be worked on.
+    Refused(Refusal),
 }
 
 impl Answered {
@@ -60,8 +64,8 @@ impl Answered {
         }
     }
 
-    pub(super) fn into_result(self) -> Value {
-        match self {
+    pub(super) fn into_result(self) -> Result<Value, Refusal> {
+        Ok(match self {
             Self::Done {
                 text,
                 structured,
@@ -74,8 +78,10 @@ impl Answered {
                 put(&mut result, "isError", is_error);
                 result
             }
+            Self::Content(blocks) => json!({"content": blocks, "isError": false}),
             Self::InputRequired(result) => result,
-        }
+            Self::Refused(refusal) => return Err(refusal),
+        })
     }
 }
 
@@ -86,7 +92,7 @@ pub(super) async fn call(
     request: &Request,
     name: &str,
     args: &Map<String, Value>,
-) -> Option<Result<Answered, Refusal>> {
+) -> Option<Answered> {
     let answered = match name {
         SEARCH => search::call(shelf, args),
         DETAILS => details::call(desk, shelf, request, args),
@@ -97,7 +103,7 @@ pub(super) async fn call(
         }
         _ => return None,
     };
-    Some(Ok(answered))
+    Some(answered)
 }
 
 /// `tools/list`: ours, and in progressive mode every tool in minimal form.

@@ -14,7 +14,7 @@ use crate::serve::request::Request;
 use crate::serve::rpc::text_of;
 use crate::serve::shelf::Shelf;
 use crate::serve::suspended::{ByHost, Followed, FollowedScript, Suspended, Way};
-use crate::serve::{handing, text};
+use crate::serve::{blocks, handing, text};
 
 const NAME: &str = "script.js";
 
@@ -132,7 +132,14 @@ pub(in crate::serve) async fn follow(desk: &Desk, request: &Request, run: Suspen
                 &request.session,
                 desk.settings().text_bytes_max,
             );
-            result_of(told, &report, script.is_direct)
+            let blocks = report
+                .value
+                .as_ref()
+                .filter(|_| script.is_direct && !told.is_error);
+            match blocks.and_then(|it| blocks::of_value(it, desk.settings().text_bytes_max)) {
+                Some(blocks) => Answered::Content(blocks),
+                None => result_of(told, &report, script.is_direct),
+            }
         }
         (Some(run), Followed::Asks) => handing::hand_over(desk, request, run),
         (Some(run), Followed::Waits) => handing::wait_elsewhere(request, run),

@@ -61,11 +61,8 @@ async fn a_host_of_the_newer_era_is_given_the_question_and_comes_back_with_the_a
         params["inputResponses"] = json!({"call-1": answer});
         let second = host.request("tools/call", params.clone()).await.unwrap();
         assert_eq!(second["structuredContent"]["value"], expected, "{second}");
-        let third = host.request("tools/call", params).await.unwrap();
-        assert!(
-            is_error(&third) && text(&third).contains("used already"),
-            "{third}"
-        );
+        let third = host.request("tools/call", params).await.unwrap_err();
+        assert!(third.to_string().contains("used already"), "{third}");
     }
 }
 
@@ -83,8 +80,8 @@ async fn several_questions_are_put_together_and_a_state_serves_one_request_alone
         json!({"name": "run_script", "arguments": {"code": code}, "requestState": "forged"}),
         json!({"name": "run_script", "arguments": {"code": code}, "requestState": 7}),
     ] {
-        let refused = host.request("tools/call", foreign).await.unwrap();
-        assert!(is_error(&refused), "{refused}");
+        let refused = host.request("tools/call", foreign).await.unwrap_err();
+        assert_eq!(refused["code"], -32_602, "{refused}");
     }
     while result["resultType"] == "input_required" {
         let yes = json!({"action": "accept", "content": {"decision": "allow"}});
@@ -99,6 +96,28 @@ async fn several_questions_are_put_together_and_a_state_serves_one_request_alone
         json!(["1", "2"]),
         "{result}"
     );
+    let again = host.request("tools/call", params).await.unwrap_err();
+    assert_eq!(again["code"], -32_602, "{again}");
+}
+
+#[tokio::test]
+async fn what_nobody_answered_is_asked_once_more() {
+    for way in [WAYS[1], WAYS[3]] {
+        let mut host = Host::connect_as(way, all(), json!({"elicitation": {}})).await;
+        let code = "return (await word.ask({text: 'a'})).text";
+        let mut params = json!({"name": "run_script", "arguments": {"code": code}});
+        let first = host.request("tools/call", params.clone()).await.unwrap();
+        let yes = json!({"action": "accept", "content": {"decision": "allow"}});
+        params["requestState"] = first["requestState"].clone();
+        params["inputResponses"] = json!({"another": yes});
+        let second = host.request("tools/call", params.clone()).await.unwrap();
+        assert_eq!(second["inputRequests"], first["inputRequests"], "{second}");
+        assert_ne!(second["requestState"], first["requestState"]);
+        params["requestState"] = second["requestState"].clone();
+        params["inputResponses"] = json!({"call-1": yes});
+        let last = host.request("tools/call", params).await.unwrap();
+        assert_eq!(last["structuredContent"]["value"], "a", "{last}");
+    }
 }
 
 #[tokio::test]

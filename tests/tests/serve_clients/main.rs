@@ -1,0 +1,178 @@
+//! `airlock serve` under hosts that nobody here wrote, in both eras and over both
+//! transports, and under the protocol's own conformance suite.
+
+mod conformance;
+mod inspector;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tests::binary::{airlock, workspace};
+use tests::command::{Home, program, start};
+use tests::real_hosts::{RealHosts, installed};
+use tests::serving::Serving;
+
+/// Everything but the fixture and the transport.
+const RULES: [&str; 9] = [
+    "--demo",
+    "--disclosure",
+    "progressive",
+    "--allow",
+    "demo.*_list",
+    "--allow",
+    "test.*",
+    "--ask",
+    "demo.tickets_create",
+];
+
+/// Which line of an SDK, and so which era, speaks to us.
+#[derive(Clone, Copy)]
+enum Speaks {
+    Older,
+    Newer,
+}
+
+type Language = fn(&RealHosts) -> Command;
+
+fn script(name: &str) -> PathBuf {
+    workspace().join("tests/tests/serve_clients").join(name)
+}
+
+fn python(hosts: &RealHosts) -> Command {
+    hosts.python(&script("host.py"))
+}
+
+fn typescript(hosts: &RealHosts) -> Command {
+    hosts.node(&script("host.mjs"))
+}
+
+fn args() -> Vec<String> {
+    let fixture = format!("test={}", program("fixture-server").display());
+    let rules = RULES.map(str::to_owned).into_iter();
+    rules.chain(["--server".to_owned(), fixture]).collect()
+}
+
+fn arguments_of(speaks: Speaks) -> &'static str {
+    match speaks {
+        Speaks::Older => "legacy",
+        Speaks::Newer => "auto",
+    }
+}
+
+/// airlock is a child of the host.
+fn over_stdio(language: Language, speaks: Speaks) {
+    let Some(hosts) = installed() else { return };
+    let home = Home::new();
+    let mut command = language(hosts);
+    home.dress(&mut command);
+    command.arg(arguments_of(speaks)).arg(airlock());
+    command.args(["serve", "--quiet"]).args(args());
+    let seen = start(&mut command, "").wait().expect_code(0).json();
+    check(&home, &seen, speaks);
+}
+
+fn over_http(language: Language, speaks: Speaks) {
+    let Some(hosts) = installed() else { return };
+    let serving = Serving::start(args());
+    let mut command = language(hosts);
+    serving.home.dress(&mut command);
+    command.args([arguments_of(speaks), &serving.url()]);
+    let seen = start(&mut command, "").wait().expect_code(0).json();
+    check(&serving.home, &seen, speaks);
+}
+
+/// What each host has to have seen, from the first list to the run after a cancelled one.
+fn check(home: &Home, seen: &Value, speaks: Speaks) {
+    let is_newer = seen["version"] == "2026-07-28";
+    assert_eq!(is_newer, matches!(speaks, Speaks::Newer), "{seen}");
+    let own = [
+        "search_tools",
+        "get_tool_details",
+        "run_script",
+        "resume_run",
+    ];
+    assert_eq!(seen["listed"], json!(own), "{seen}");
+    let found = seen["found"].as_array().unwrap();
+    assert!(found.contains(&json!("demo.tickets_list")), "{seen}");
+    for (what, text) in [
+        ("early", "TOOL_DESCRIPTION_REQUIRED"),
+        // Until the call that is cancelled: what is told right before an answer is lost in one SDK.
+        ("progress", "has started"),
+        ("progress", "test.wait: allow"),
+        ("asked", "demo.tickets_create"),
+        ("unselected", "MISSING_TOOL_SELECTION"),
+    ] {
+        assert!(seen[what].to_string().contains(text), "{what}: {seen}");
+    }
+    for (what, value) in [
+        ("value", json!(true)),
+        ("approved", json!("done")),
+        ("cancelled", json!(true)),
+        ("after", json!(2)),
+    ] {
+        assert_eq!(seen[what], value, "{what}: {seen}");
+    }
+    let ends = endings(home);
+    assert_eq!(
+        ends.iter().filter(|it| *it == "done").count(),
+        3,
+        "{ends:?}"
+    );
+    assert_eq!(
+        ends.iter().filter(|it| *it == "cancelled").count(),
+        1,
+        "{ends:?}"
+    );
+}
+
+/// How the runs of this home ended, as their journals say.
+fn endings(home: &Home) -> Vec<String> {
+    home.verify_all();
+    let last = |journal: &PathBuf| {
+        let text = std::fs::read_to_string(journal).unwrap();
+        let entry: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+        entry["status"].as_str().unwrap_or_default().to_owned()
+    };
+    home.journals().iter().map(last).collect()
+}
+
+#[test]
+fn the_python_sdk_over_stdio_in_the_older_era() {
+    over_stdio(python, Speaks::Older);
+}
+
+#[test]
+fn the_python_sdk_over_stdio_in_the_newer_era() {
+    over_stdio(python, Speaks::Newer);
+}
+
+#[test]
+fn the_python_sdk_over_http_in_the_older_era() {
+    over_http(python, Speaks::Older);
+}
+
+#[test]
+fn the_python_sdk_over_http_in_the_newer_era() {
+    over_http(python, Speaks::Newer);
+}
+
+#[test]
+fn the_typescript_sdk_over_stdio_in_the_older_era() {
+    over_stdio(typescript, Speaks::Older);
+}
+
+#[test]
+fn the_typescript_sdk_over_stdio_in_the_newer_era() {
+    over_stdio(typescript, Speaks::Newer);
+}
+
+#[test]
+fn the_typescript_sdk_over_http_in_the_older_era() {
+    over_http(typescript, Speaks::Older);
+}
+
+#[test]
+fn the_typescript_sdk_over_http_in_the_newer_era() {
+    over_http(typescript, Speaks::Newer);
+}
