@@ -1,5 +1,6 @@
 //! What a decision costs: raw arguments in, level out, with 10, 100 and 1,000
-//! rules over 7 tools, and with rules that are about other tools only. Prints
+//! rules over 7 tools, with rules that only Cedar can evaluate, and with rules
+//! that are about other tools only. Prints
 //! one JSON object of medians in microseconds; `cargo xtask bench policy` asks it.
 
 #![expect(
@@ -31,6 +32,8 @@ fn main() {
     for rules in [10, 100, 1_000] {
         medians.insert(rules.to_string(), median_us(&spread(rules)).into());
     }
+    let by_cedar = spread(1_000).replace("context.args.project == ", "context.args.project like ");
+    medians.insert("1000 by Cedar".to_owned(), median_us(&by_cedar).into());
     medians.insert("own".to_owned(), median_us(&own()).into());
     let others = own() + &about_others(1_000);
     medians.insert("own, 1000 for others".to_owned(), median_us(&others).into());

@@ -57,8 +57,6 @@ pub struct Facts {
     /// The tool's description is the one in the lock file. Absent without a lock file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned: Option<bool>,
-    /// Nothing leaves, whatever is decided.
-    pub dry_run: bool,
     /// Fields of which a policy sees nothing. Absent when no policy looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unmodelled: Option<BTreeSet<String>>,
@@ -141,7 +139,6 @@ impl Default for Facts {
             time: Time::default(),
             disclosed: false,
             pinned: None,
-            dry_run: false,
             unmodelled: None,
             large_texts: BTreeMap::new(),
         }

@@ -6,10 +6,12 @@
 mod engine;
 mod fact;
 mod finding;
+mod known;
 mod lint;
 mod mentions;
 mod model;
 mod rule;
+mod sift;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -101,6 +103,12 @@ impl Policies {
             Some(found) => self.judged(&found),
             None => denied("the policies do not know the tool".to_owned()),
         }
+    }
+
+    /// Whether no call of a tool can be allowed, as far as that is known without the call.
+    #[must_use]
+    pub fn denies_always(&self, tool: &ToolId) -> bool {
+        self.engine.denies_always(&tool.to_string())
     }
 
     #[must_use]

@@ -169,13 +169,12 @@ impl Rules {
         })
     }
 
-    /// Whether a pattern denies every call of this tool. What a policy would say of a
-    /// call is known only when the call is there.
+    /// Whether every call of this tool is denied, as far as that is known without the call.
     #[must_use]
     pub fn deny_always(&self, tool: &ToolId) -> bool {
-        self.rules
-            .iter()
-            .any(|rule| rule.level == Level::Deny && rule.pattern.matches(tool))
+        let denies = |rule: &Rule| rule.level == Level::Deny && rule.pattern.matches(tool);
+        let policies = self.policies.as_ref();
+        self.rules.iter().any(denies) || policies.is_some_and(|it| it.denies_always(tool))
     }
 
     /// Rules that match no tool of the catalog, each with the closest `server.tool` there is.

@@ -61,6 +61,7 @@ pub use cancel::Cancel;
 pub use chance::NoChance;
 pub use checked::{Check, CheckReport};
 pub use event::RunEvent;
+pub(crate) use policies::policies_of;
 pub use running::Running;
 pub use script::Script;
 pub use seat::Seat;

@@ -3,44 +3,66 @@
 
 use std::collections::BTreeSet;
 
-use airlock_core::id::ToolId;
+use airlock_core::catalog::Effects;
+use airlock_core::id::{ServerName, ToolId, ToolName};
 use airlock_core::policy::{Finding, Policies, Vocabulary};
 use airlock_core::problem::Problem;
+use codegen::description::Description;
 use codegen::shape::ToolShape;
 
 use super::BuildError;
-use super::tools::Tools;
-use crate::config::PolicyConfig;
+use super::tools::{self, Tools};
+use crate::config::{Config, PolicyConfig, Server};
 
 /// None where no folder is named.
 pub(super) fn load(config: &PolicyConfig, tools: &Tools) -> Result<Option<Policies>, BuildError> {
+    let known = tools.catalog.tools().filter_map(|tool| {
+        let description = tools.descriptions.iter().find(|description| {
+            *description.server == *tool.id.server.0 && *description.name == *tool.id.tool.0
+        });
+        Some((tool.id.clone(), tool.effects, description?))
+    });
+    held_against(config, known)
+}
+
+/// The same for descriptions out of a file, of servers that nobody connects to.
+pub(crate) fn policies_of(
+    config: &Config,
+    descriptions: &[Description],
+) -> Result<Option<Policies>, BuildError> {
+    let known = descriptions.iter().filter_map(|description| {
+        let server = ServerName::parse(&description.server).ok()?;
+        let of_server = |it: &&Server| it.spec.name == server;
+        let trust = config.servers.iter().find(of_server);
+        let trust = trust.map(|it| it.trust.clone()).unwrap_or_default();
+        let tool = ToolName(description.name.as_str().into());
+        let effects = tools::effects(description, &trust);
+        Some((ToolId { server, tool }, effects, description))
+    });
+    held_against(&config.policies, known)
+}
+
+fn held_against<'a>(
+    config: &PolicyConfig,
+    known: impl Iterator<Item = (ToolId, Effects, &'a Description)>,
+) -> Result<Option<Policies>, BuildError> {
     if config.is_empty() {
         return Ok(None);
     }
-    Policies::load(
-        &config.files,
-        vocabulary(config, tools),
-        config.needs_permit,
-    )
-    .map(Some)
-    .map_err(BuildError::Policies)
-}
-
-fn vocabulary(config: &PolicyConfig, tools: &Tools) -> Vocabulary {
     let mut vocabulary = Vocabulary::new();
     for group in config.groups.keys() {
         vocabulary.add_group(group);
     }
-    for tool in tools.catalog.tools() {
-        let description = tools.descriptions.iter().find(|description| {
-            *description.server == *tool.id.server.0 && *description.name == *tool.id.tool.0
-        });
-        if let Some(description) = description {
-            let groups = groups_of(config, &tool.id);
-            vocabulary.add_tool(tool, &groups, &ToolShape::of(description));
+    for (tool, effects, description) in known {
+        let groups = groups_of(config, &tool);
+        vocabulary.add(&tool, effects, &groups, &ToolShape::of(description));
+        if let Some(file) = &description.file {
+            vocabulary.add_file_words(&tool, &file.groups, &file.tags);
         }
     }
-    vocabulary
+    Policies::load(&config.files, vocabulary, config.needs_permit)
+        .map(Some)
+        .map_err(BuildError::Policies)
 }
 
 fn groups_of(config: &PolicyConfig, tool: &ToolId) -> BTreeSet<String> {

@@ -199,7 +199,7 @@ pub(super) fn unmatched(rule: &Rule, closest: Option<ToolId>) -> Problem {
 }
 
 /// What our configuration says; an annotation is believed only of a server that is trusted.
-fn effects(description: &Description, trust: &Trust) -> Effects {
+pub(super) fn effects(description: &Description, trust: &Trust) -> Effects {
     let claims = &description.claims;
     let named = |patterns: &[String]| {
         let is_named = patterns

@@ -14,13 +14,14 @@ use super::screen::Screen;
 use crate::approver::{Command, Never, Terminal, Web};
 use crate::broker::Builder;
 use crate::clock::Clock;
-use crate::config::{Config, grants, words};
+use crate::config::{Config, Who, grants};
 use crate::journal_file::make_private;
 use crate::render;
 
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct ApprovalOptions {
-    /// Who is asked: terminal, web, command:CMD, or never [default: terminal, when there is one]
+    /// Who is asked: terminal, web, command:CMD, or never [default: as the
+    /// configuration says, else terminal, when there is one]
     #[arg(long, value_name = "WHO")]
     approver: Option<String>,
     /// Nobody is asked, and what no rule allows is denied
@@ -53,8 +54,12 @@ impl ApprovalOptions {
     }
 
     /// Whether a grant is all that can help.
-    pub(super) fn nobody_answers(&self) -> bool {
-        self.approver.as_deref() == Some("never") || !self.grants.is_empty()
+    pub(super) fn nobody_answers(&self, config: &Config) -> bool {
+        let never = match self.approver.as_deref() {
+            Some(flag) => flag == "never",
+            None => !self.no_ask && config.approver == Some(Who::Never),
+        };
+        never || !self.grants.is_empty()
     }
 
     fn approver(
@@ -63,41 +68,56 @@ impl ApprovalOptions {
         config: &Config,
         screen: &Screen,
     ) -> Result<Builder, Problem> {
-        let unusable = |why: String, next: &str| usage("--approver cannot be used", why, next);
-        let one_of = "write terminal, web, command:CMD or never";
-        match self.approver.as_deref() {
-            None if self.no_ask => Ok(builder),
+        if self.no_ask {
+            return Ok(builder);
+        }
+        let flag = self.approver.as_deref().map(Who::parse).transpose();
+        let flag = flag.map_err(|(why, next)| usage("--approver cannot be used", why, next))?;
+        match flag.or_else(|| config.approver.clone()) {
+            Some(who) => asking(&who, builder, config, screen),
             None => Ok(match Terminal::open() {
                 Ok(terminal) => builder.approver(terminal),
                 // Whoever brings a grant wants to be asked, if only there were somebody.
                 Err(_) if !self.grants.is_empty() => builder.approver(Never),
                 Err(_) => builder,
             }),
-            Some("terminal") => match Terminal::open() {
-                Ok(terminal) => Ok(builder.approver(terminal)),
-                Err(error) => {
-                    let next = "run it in the foreground of a terminal, or choose another approver";
-                    Err(unusable(
-                        format!("there is no terminal to ask at: {error}"),
-                        next,
-                    ))
-                }
-            },
-            Some("never") => Ok(builder.approver(Never)),
-            Some("web") => web(builder, config, screen),
-            Some(other) => {
-                let Some(line) = other.strip_prefix("command:") else {
-                    let shown: String = other.chars().take(80).collect();
-                    return Err(unusable(format!("`{shown}` is no approver"), one_of));
-                };
-                let words = words::split(line)
-                    .map_err(|bad| unusable(bad.to_string(), "close what is open"))?;
-                let Some((program, args)) = words.split_first() else {
-                    return Err(unusable("the command is empty".into(), one_of));
-                };
-                let env = config.base_env.clone();
-                Ok(builder.approver(Command::new(program.clone(), args.to_vec(), env)))
+        }
+    }
+}
+
+/// Who answers for hosts that cannot ask anybody themselves. Whoever serves them has no
+/// terminal to ask at: it is the hosts'.
+pub(super) fn elsewhere(
+    builder: Builder,
+    config: &Config,
+    screen: &Screen,
+) -> Result<Builder, Problem> {
+    match &config.approver {
+        None | Some(Who::Terminal) => Ok(builder.approver(Never)),
+        Some(who) => asking(who, builder, config, screen),
+    }
+}
+
+fn asking(
+    who: &Who,
+    builder: Builder,
+    config: &Config,
+    screen: &Screen,
+) -> Result<Builder, Problem> {
+    match who {
+        Who::Terminal => match Terminal::open() {
+            Ok(terminal) => Ok(builder.approver(terminal)),
+            Err(error) => {
+                let why = format!("there is no terminal to ask at: {error}");
+                let next = "run it in the foreground of a terminal, or choose another approver";
+                Err(usage("--approver cannot be used", why, next))
             }
+        },
+        Who::Never => Ok(builder.approver(Never)),
+        Who::Web => web(builder, config, screen),
+        Who::Command(program, args) => {
+            let env = config.base_env.clone();
+            Ok(builder.approver(Command::new(program.clone(), args.clone(), env)))
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) struct ServerOptions {
     pub(super) descriptions: Option<PathBuf>,
     /// The lock file: what servers say of their tools must be what was accepted there
     #[arg(long, value_name = "FILE")]
-    lock: Option<PathBuf>,
+    pub(super) lock: Option<PathBuf>,
     /// Goes on without the servers that cannot be reached
     #[arg(long)]
     pub(super) skip_unreachable: bool,
@@ -108,6 +108,11 @@ impl ServerOptions {
             || self.config.is_some()
             || !self.servers.is_empty()
             || !self.mcp_configs.is_empty()
+    }
+
+    /// Whether a flag names a server to connect to.
+    pub(super) fn connects(&self) -> bool {
+        self.demo || !self.servers.is_empty() || !self.mcp_configs.is_empty()
     }
 
     /// What grants of a project belong to: the folder of the configuration file, or this one.

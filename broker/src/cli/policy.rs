@@ -6,14 +6,16 @@ mod table;
 use std::path::PathBuf;
 
 use airlock_core::policy::{Finding, Policies};
+use airlock_core::problem::Problem;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::options::{ServerOptions, StateOptions};
+use super::options::{ServerOptions, StateOptions, usage};
 use super::run::build_problem;
 use super::screen::Screen;
+use super::types::saved;
 use super::{Outcome, exit, print, print_json, runtime};
-use crate::broker::{Broker, BuildError};
+use crate::broker::{Broker, BuildError, policies_of};
 use crate::config::{Config, Environment};
 
 #[derive(Debug, Subcommand)]
@@ -34,6 +36,10 @@ pub(super) struct CheckOptions {
     tighten: Vec<PathBuf>,
     #[command(flatten, next_help_heading = "Servers")]
     servers: ServerOptions,
+    /// A saved answer to tools/list instead of servers; nothing is connected to, and neither is
+    /// with --lock
+    #[arg(long, value_name = "[NAME=]FILE", help_heading = "Servers")]
+    from: Vec<String>,
     #[command(flatten)]
     state: StateOptions,
     /// Print one JSON object
@@ -69,33 +75,95 @@ pub(super) fn run(command: PolicyCommand, environment: &Environment) -> Outcome 
 }
 
 fn check(options: CheckOptions, environment: &Environment, screen: &Screen) -> Outcome {
+    let as_json = options.json;
+    let is_pinned = !options.from.is_empty() || options.servers.lock.is_some();
+    let checked = if is_pinned {
+        against_files(options, environment, screen)
+    } else {
+        against_servers(options, environment, screen)
+    };
+    match checked {
+        Ok(checked) => checked.show(as_json).map(|()| exit::DONE),
+        Err(Wrong::Rules(findings)) => {
+            show_findings(&findings, as_json)?;
+            Ok(exit::POLICY)
+        }
+        Err(Wrong::Other(problem)) => Err(problem),
+    }
+}
+
+fn against_servers(
+    options: CheckOptions,
+    environment: &Environment,
+    screen: &Screen,
+) -> Result<Checked, Wrong> {
     let required = !options.servers.skip_unreachable;
     let mut flags = options.servers.into_flags()?;
     flags.policies = options.folders;
     flags.tighten = options.tighten;
     flags.state_dir = options.state.state_dir;
     let config = Config::load(flags, environment)?;
-    let built = runtime()?.block_on(async {
+    runtime()?.block_on(async {
         let builder = Broker::builder().config(config).servers_required(required);
         let broker = builder.build().await?;
         let checked = broker.rules().policies().map(Checked::of);
         let problems = broker.problems().to_vec();
         broker.close().await;
-        Ok((checked.unwrap_or_default(), problems))
-    });
-    match built {
-        Ok((checked, problems)) => {
-            let told = |code: &str| matches!(code, "server-unavailable" | "policy-empty");
-            let problems = problems.iter().filter(|problem| told(&problem.code));
-            problems.for_each(|problem| screen.warning(problem));
-            checked.show(options.json)?;
-            Ok(exit::DONE)
+        let told = |code: &str| matches!(code, "server-unavailable" | "policy-empty");
+        let problems = problems.iter().filter(|problem| told(&problem.code));
+        problems.for_each(|problem| screen.warning(problem));
+        Ok(checked.unwrap_or_default())
+    })
+}
+
+/// The tools are those of a saved list or of a lock file, and the configuration says what it
+/// says of their servers.
+fn against_files(
+    options: CheckOptions,
+    environment: &Environment,
+    screen: &Screen,
+) -> Result<Checked, Wrong> {
+    let ServerOptions {
+        lock, descriptions, ..
+    } = options.servers.clone();
+    if options.servers.connects() || (lock.is_some() && !options.from.is_empty()) {
+        let why = "--from and --lock take the tools from a file and connect to nothing";
+        let next = "leave the others out";
+        return Err(usage("two kinds of sources are named", why, next).into());
+    }
+    let mut flags = options.servers.into_flags()?;
+    flags.policies = options.folders;
+    flags.tighten = options.tighten;
+    flags.state_dir = options.state.state_dir;
+    let config = Config::load(flags, environment)?;
+    let folder = descriptions.or_else(|| config.descriptions.clone());
+    let found = match &lock {
+        Some(lock) => saved::locked(lock, folder)?,
+        None => saved::read(&options.from, folder)?,
+    };
+    found.problems.iter().for_each(|it| screen.warning(it));
+    let policies = policies_of(&config, &found.descriptions)?;
+    Ok(policies.as_ref().map(Checked::of).unwrap_or_default())
+}
+
+/// Why rules were not found to be right.
+enum Wrong {
+    Rules(Vec<Finding>),
+    Other(Problem),
+}
+
+impl From<Problem> for Wrong {
+    fn from(problem: Problem) -> Self {
+        Self::Other(problem)
+    }
+}
+
+impl From<BuildError> for Wrong {
+    fn from(error: BuildError) -> Self {
+        match error {
+            BuildError::Policies(findings) => Self::Rules(findings),
+            error => Self::Other(build_problem(error)),
         }
-        Err(BuildError::Policies(findings)) => {
-            show_findings(&findings, options.json)?;
-            Ok(exit::POLICY)
-        }
-        Err(error) => Err(build_problem(error)),
     }
 }
 
@@ -120,7 +188,7 @@ impl Checked {
         }
     }
 
-    fn show(&self, as_json: bool) -> Result<(), airlock_core::problem::Problem> {
+    fn show(&self, as_json: bool) -> Result<(), Problem> {
         if as_json {
             return print_json(&json!({
                 "findings": [], "rules": self.rules, "idle": self.idle, "digest": self.digest,
@@ -140,10 +208,7 @@ impl Checked {
     }
 }
 
-fn show_findings(
-    findings: &[Finding],
-    as_json: bool,
-) -> Result<(), airlock_core::problem::Problem> {
+fn show_findings(findings: &[Finding], as_json: bool) -> Result<(), Problem> {
     if as_json {
         return print_json(&json!({ "findings": findings }));
     }

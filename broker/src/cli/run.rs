@@ -104,6 +104,7 @@ pub(super) fn run(options: RunOptions, environment: &Environment) -> Outcome {
             screen: &screen,
             cancel: &cancel,
             options: &options,
+            nobody_answers: options.approval.nobody_answers(&config),
         };
         let broker = job.connect(config).await?;
         let report = job.run(&broker, source.script.clone()).await;
@@ -166,6 +167,8 @@ struct Job<'a> {
     screen: &'a Screen,
     cancel: &'a Cancel,
     options: &'a RunOptions,
+    /// A grant is all that can help.
+    nobody_answers: bool,
 }
 
 impl Job<'_> {
@@ -224,7 +227,7 @@ impl Job<'_> {
                     .show(&format!("calls:\n{}", render::calls(&report.calls)));
             }
         }
-        if self.options.approval.nobody_answers() {
+        if self.nobody_answers {
             self.screen.show(&approvers::sufficient(report));
         }
         if report.status != Status::Done || !report.calls.is_empty() {

@@ -8,12 +8,12 @@ use airlock_core::problem::Problem;
 use clap::{Args, ValueEnum};
 use tokio::net::TcpListener;
 
+use super::approvers;
 use super::options::{LimitOptions, RuleOptions, ServerOptions, StateOptions, usage};
 use super::run::build_problem;
 use super::screen::Screen;
 use super::signals::{cancel_on_signals, outlive_full_files};
 use super::{Outcome, exit, input, print, runtime};
-use crate::approver::Never;
 use crate::broker::{Broker, Cancel};
 use crate::config::{Config, Environment};
 use crate::serve::{self, BadToken, Disclosure, Gate, Mode, Serve, Settings};
@@ -204,8 +204,12 @@ async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) 
     };
     let building = async {
         // One server that is away takes no other with it; the person at the host is asked.
-        let broker = Broker::builder().approver(Never).config(config).build();
-        let broker = broker.await.map_err(build_problem)?;
+        let builder = approvers::elsewhere(Broker::builder(), &config, screen)?;
+        let broker = builder
+            .config(config)
+            .build()
+            .await
+            .map_err(build_problem)?;
         let told = |problem: &&Problem| problem.code != "tool-renamed";
         let problems = broker.problems();
         problems

@@ -26,6 +26,7 @@ pub(crate) struct FileConfig {
     pub(crate) fsync: Option<Located>,
     pub(crate) unknown_keys: Option<Located>,
     pub(crate) tsc: Option<FileTsc>,
+    pub(crate) approver: Option<Located>,
     pub(crate) limits: Vec<(String, Located)>,
     pub(crate) servers: Vec<Declared>,
     pub(crate) rules: Vec<(Level, Located)>,
@@ -50,6 +51,7 @@ struct Document {
     fsync: Option<Spanned<String>>,
     unknown_keys: Option<Spanned<String>>,
     tsc: Option<FileTsc>,
+    approver: Option<Spanned<String>>,
     #[serde(default)]
     limits: BTreeMap<String, Spanned<Amount>>,
     #[serde(default)]
@@ -168,6 +170,7 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
         fsync: document.fsync.map(located),
         unknown_keys: document.unknown_keys.map(located),
         tsc: document.tsc,
+        approver: document.approver.map(located),
         limits: limits.collect(),
         servers: servers.collect::<Result<_, _>>()?,
         rules: levels

@@ -1,6 +1,7 @@
 //! Flags, files and the environment, made into one validated [`Config`]. The
 //! only reader of the environment and of configuration files.
 
+mod approver;
 mod environment;
 mod file;
 pub mod grants;
@@ -24,6 +25,7 @@ use airlock_core::problem::Problem;
 use airlock_core::rules::{Level, Pattern, Rule};
 use airlock_core::run::Fsync;
 
+pub use approver::Who;
 pub use environment::Environment;
 pub use labels::FlowConfig;
 pub use limits::{BadLimit, SETTINGS, Setting};
@@ -94,6 +96,8 @@ pub struct Config {
     pub fsync: Fsync,
     pub unknown_keys: UnknownKeys,
     pub tsc: TscChoice,
+    /// Who is asked, where the file says so and no flag does.
+    pub approver: Option<Who>,
     pub secrets: Secrets,
     /// What a server's process finds in its environment besides what is configured for it.
     pub base_env: Vec<(String, String)>,
@@ -139,6 +143,7 @@ struct Gathered {
     fsync: Option<Located>,
     unknown_keys: Option<Located>,
     tsc: Option<TscChoice>,
+    approver: Option<Located>,
     warnings: Vec<Problem>,
 }
 
@@ -163,6 +168,7 @@ impl Gathered {
         self.unknown_keys = file.unknown_keys.or(self.unknown_keys.take());
         let tsc = file.tsc.map(|tsc| tsc.beside(folder));
         self.tsc = tsc.or(self.tsc.take());
+        self.approver = file.approver.or(self.approver.take());
     }
 
     fn take_flags(&mut self, flags: Flags) -> Result<(), Problem> {
@@ -243,6 +249,7 @@ impl Gathered {
         let fsync = self.fsync.map_or(Ok(Fsync::default()), |at| fsync(&at))?;
         let unknown_keys = self.unknown_keys.as_ref().map(unknown_keys::parse);
         let unknown_keys = unknown_keys.transpose()?.unwrap_or_default();
+        let approver = self.approver.as_ref().map(approver::parse).transpose()?;
         let state_dir = self
             .state_dir
             .or_else(|| environment.state_dir())
@@ -276,6 +283,7 @@ impl Gathered {
             fsync,
             unknown_keys,
             tsc: self.tsc.unwrap_or(TscChoice::OnPath),
+            approver,
             secrets: Secrets::new(secrets),
             base_env,
             warnings,

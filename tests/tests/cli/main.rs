@@ -7,6 +7,7 @@ mod exits;
 mod journal;
 mod lock;
 mod policy;
+mod policy_sources;
 mod report;
 mod rogue;
 mod scripts;

@@ -29,6 +29,11 @@ pub(crate) const POLICY: Bench = Bench {
         ("10", "10 rules over 7 tools", Some(150.0)),
         ("100", "100 rules over 7 tools", Some(200.0)),
         ("1000", "1,000 rules over 7 tools", Some(400.0)),
+        (
+            "1000 by Cedar",
+            "the same, each for Cedar to evaluate",
+            None,
+        ),
         ("own", "5 rules about this tool", None),
         (
             "own, 1000 for others",

@@ -21,6 +21,7 @@ use crate::call::Args;
 use crate::catalog::Tool;
 use crate::facts::{Counts, Facts, LargeText, Share, TEXT_BYTES_MAX, Time};
 use crate::id::{CallId, Digest, ToolId};
+use crate::session::Disclosed;
 
 /// What is fixed before a watched run starts.
 #[derive(Debug, Clone, Default)]
@@ -31,8 +32,6 @@ pub struct FlowSpec {
     pub input_labels: Labels,
     /// Destinations that the configuration names.
     pub known: Arc<Known>,
-    /// Tools whose full description was shown in this session.
-    pub disclosed: BTreeSet<ToolId>,
 }
 
 /// What goes from run to run in a session: in at a run's start, out at its end.
@@ -51,6 +50,8 @@ pub struct Carried {
 #[derive(Debug)]
 pub(crate) struct Watch {
     spec: FlowSpec,
+    /// Which descriptions the session was shown.
+    disclosed: Disclosed,
     script_trusted: bool,
     labels: Labels,
     /// What the script names, when it is trusted, and what trusted results named.
@@ -76,7 +77,7 @@ impl Carried {
 }
 
 impl Watch {
-    pub(crate) fn new(spec: FlowSpec, script: &str) -> Self {
+    pub(crate) fn new(spec: FlowSpec, disclosed: Disclosed, script: &str) -> Self {
         let labels = spec.carried.labels.clone().joined(&spec.input_labels);
         let script_trusted = !spec.carried.labels.is_untrusted();
         let known = if script_trusted {
@@ -86,6 +87,7 @@ impl Watch {
         };
         Self {
             spec,
+            disclosed,
             script_trusted,
             labels,
             known,
@@ -119,7 +121,7 @@ impl Watch {
             writes: labelling.writes,
             counts: self.counts(&tool.id),
             time: Time::at(now_ms),
-            disclosed: self.spec.disclosed.contains(&tool.id),
+            disclosed: self.disclosed.allows(tool),
             pinned: tool.pinned,
             ..Facts::default()
         };

@@ -4,22 +4,26 @@
 //! call. The smallest level at which a permit matches and no forbid does is the
 //! answer. A rule that cannot be evaluated denies the call: Cedar alone would
 //! pass over it, and over what it forbids.
+//!
+//! Of what `sift` can say, Cedar is not asked; but no permit counts unless Cedar itself
+//! says that one matches.
+
+mod hearing;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use cedar_policy::{
-    Authorizer, Context, Entities, Entity, EntityUid, PolicySet, Request, RestrictedExpression,
-};
+use cedar_policy::{Entities, Entity, EntityUid, Policy, PolicySet};
 
-use super::fact::{FACTS, UNMODELLED, texts};
-use super::mentions::{APPROVAL, ARGS, Mentions};
-use super::model::{Lost, Record};
+use super::mentions::Mentions;
+use super::model::Record;
 use super::rule::Rule;
+use super::sift::Test;
 use super::vocabulary::{Vocabulary, Words, action_uid, principal_uid, resource_uid};
 use crate::call::Args;
 use crate::facts::Facts;
 use crate::rules::Level;
+use hearing::Hearing;
 
 /// All rules by the tools that they can be about.
 #[derive(Debug, Clone)]
@@ -54,20 +58,26 @@ struct Slice {
 struct Parts {
     fixed: Part,
     asking: Part,
+    /// What any of them speaks of.
+    mentions: Mentions,
 }
 
 #[derive(Debug, Default)]
 struct Part {
+    rules: Vec<Arc<Ready>>,
+    /// All of them.
     set: PolicySet,
-    mentions: Mentions,
 }
 
-/// What one part says at one level.
-#[derive(Default)]
-struct Heard {
-    permits: Vec<usize>,
-    forbids: Vec<usize>,
-    errors: Vec<(usize, String)>,
+/// A rule, ready to be evaluated.
+#[derive(Debug)]
+struct Ready {
+    at: usize,
+    forbids: bool,
+    test: Test,
+    policy: Policy,
+    /// It alone.
+    set: PolicySet,
 }
 
 impl Engine {
@@ -76,6 +86,11 @@ impl Engine {
         vocabulary: &Vocabulary,
         needs_permit: bool,
     ) -> Option<Self> {
+        let ready = rules.iter().enumerate();
+        let ready: Option<Vec<_>> = ready
+            .map(|(at, rule)| Ready::of(at, rule).map(Arc::new))
+            .collect();
+        let ready = ready?;
         let mut shared: HashMap<Vec<usize>, Arc<Parts>> = HashMap::new();
         let mut slices = HashMap::new();
         for (name, words) in &vocabulary.tools {
@@ -89,7 +104,7 @@ impl Engine {
             let parts = match shared.get(&chosen) {
                 Some(parts) => Arc::clone(parts),
                 None => {
-                    let parts = Arc::new(Parts::of(rules, &chosen)?);
+                    let parts = Arc::new(Parts::of(rules, &ready, &chosen)?);
                     shared.insert(chosen, Arc::clone(&parts));
                     parts
                 }
@@ -102,17 +117,29 @@ impl Engine {
         })
     }
 
-    /// None for a tool that is not part of the vocabulary.
+    /// No call of the tool is allowed, whatever its arguments and facts: a forbid without a
+    /// condition is about it, or no permit is. False says that it depends on the call.
+    pub(super) fn denies_always(&self, tool: &str) -> bool {
+        let Some(slice) = self.slices.get(tool) else {
+            return true;
+        };
+        let parts = &slice.rules;
+        let mut forbids = parts.fixed.rules.iter().filter(|rule| rule.forbids);
+        let all = parts.fixed.rules.iter().chain(&parts.asking.rules);
+        let mut permits = all.filter(|rule| !rule.forbids);
+        forbids.any(|rule| rule.test.always() == Some(true))
+            || self.needs_permit && permits.all(|rule| rule.test.always() == Some(false))
+    }
+
+    /// None for a tool that is not part of the vocabulary, and for arguments that are none.
     pub(super) fn judge(&self, tool: &str, args: &Args, facts: &Facts) -> Option<Found> {
         let slice = self.slices.get(tool)?;
-        let fixed = slice.hear(&slice.rules.fixed, args, facts, 0);
+        let parts = &slice.rules;
+        let mut hearing = Hearing::new(slice, args, facts)?;
+        let fixed = hearing.hear(&parts.fixed, 0);
         let mut lifted = Vec::new();
-        for (number, level) in [Level::Allow, Level::AskRun, Level::AskCall]
-            .into_iter()
-            .enumerate()
-        {
-            let asking = slice.hear(&slice.rules.asking, args, facts, number);
-            let heard = fixed.with(asking);
+        for (approval, level) in (0..).zip([Level::Allow, Level::AskRun, Level::AskCall]) {
+            let heard = fixed.with(hearing.hear(&parts.asking, approval));
             if !heard.errors.is_empty() {
                 return Some(heard.found(Level::Deny));
             }
@@ -122,11 +149,11 @@ impl Engine {
                 found.forbids = lifted;
                 return Some(found);
             }
-            if slice.rules.asking.set.is_empty() || !fixed.forbids.is_empty() {
+            if parts.asking.rules.is_empty() || !fixed.forbids.is_empty() {
                 return Some(heard.found(Level::Deny));
             }
             lifted.clone_from(&heard.forbids);
-            if number == 2 {
+            if level == Level::AskCall {
                 return Some(heard.found(Level::Deny));
             }
         }
@@ -134,19 +161,34 @@ impl Engine {
     }
 }
 
+impl Ready {
+    fn of(at: usize, rule: &Rule) -> Option<Self> {
+        let policy = rule
+            .policy
+            .new_id(cedar_policy::PolicyId::new(at.to_string()));
+        Some(Self {
+            at,
+            forbids: rule.forbids,
+            test: Test::of(&rule.clauses),
+            set: PolicySet::from_policies([policy.clone()]).ok()?,
+            policy,
+        })
+    }
+}
+
 impl Parts {
-    fn of(rules: &[Rule], chosen: &[usize]) -> Option<Self> {
+    fn of(rules: &[Rule], ready: &[Arc<Ready>], chosen: &[usize]) -> Option<Self> {
         let mut parts = Self::default();
         for at in chosen {
-            let rule = rules.get(*at)?;
+            let (rule, ready) = (rules.get(*at)?, ready.get(*at)?);
             let part = if rule.asks {
                 &mut parts.asking
             } else {
                 &mut parts.fixed
             };
-            part.mentions.join(&rule.mentions);
-            let id = cedar_policy::PolicyId::new(at.to_string());
-            part.set.add(rule.policy.new_id(id)).ok()?;
+            part.set.add(ready.policy.clone()).ok()?;
+            part.rules.push(Arc::clone(ready));
+            parts.mentions.join(&rule.mentions);
         }
         Some(parts)
     }
@@ -167,105 +209,4 @@ impl Slice {
             rules,
         })
     }
-
-    fn hear(&self, part: &Part, args: &Args, facts: &Facts, approval: usize) -> Heard {
-        if part.set.is_empty() {
-            return Heard::default();
-        }
-        let Some(request) = self.request(&part.mentions, args, facts, approval) else {
-            let why = "the facts of the call cannot be put together".to_owned();
-            let first = part.set.policies().next().and_then(|it| index(it.id()));
-            return Heard {
-                errors: vec![(first.unwrap_or_default(), why)],
-                ..Heard::default()
-            };
-        };
-        let response = Authorizer::new().is_authorized(&request, &part.set, &self.entities);
-        let diagnostics = response.diagnostics();
-        let reasons = diagnostics.reason().filter_map(index).collect();
-        let mut heard = Heard::default();
-        match response.decision() {
-            cedar_policy::Decision::Allow => heard.permits = reasons,
-            cedar_policy::Decision::Deny => heard.forbids = reasons,
-        }
-        heard.errors = diagnostics.errors().map(error).collect();
-        heard
-    }
-
-    fn request(
-        &self,
-        mentions: &Mentions,
-        args: &Args,
-        facts: &Facts,
-        approval: usize,
-    ) -> Option<Request> {
-        let is_mentioned = |name: &str| mentions.everything || mentions.facts.contains(name);
-        let mut pairs: Vec<(String, RestrictedExpression)> = FACTS
-            .iter()
-            .filter(|fact| is_mentioned(fact.name))
-            .filter_map(|fact| Some((fact.name.to_owned(), fact.value(facts)?)))
-            .collect();
-        let object = args.value().as_object()?;
-        if is_mentioned(UNMODELLED) {
-            let mut lost = Lost::default();
-            self.args.values(object, |_| true, &mut lost);
-            let pointers = texts(lost.pointers.iter().map(String::as_str));
-            pairs.push((UNMODELLED.to_owned(), pointers));
-        }
-        if is_mentioned(APPROVAL) {
-            let level = RestrictedExpression::new_long(i64::try_from(approval).ok()?);
-            pairs.push((APPROVAL.to_owned(), level));
-        }
-        if mentions.everything || !mentions.args.is_empty() {
-            let wanted = |name: &str| mentions.everything || mentions.args.contains(name);
-            let values = self.args.values(object, wanted, &mut Lost::default());
-            pairs.push((
-                ARGS.to_owned(),
-                RestrictedExpression::new_record(values).ok()?,
-            ));
-        }
-        let context = Context::from_pairs(pairs).ok()?;
-        let (principal, action, resource) = self.request.clone();
-        Request::new(principal, action, resource, context, None).ok()
-    }
-}
-
-impl Heard {
-    fn with(&self, other: Self) -> Self {
-        let joined = |a: &[usize], b: Vec<usize>| {
-            let mut all = [a, &b].concat();
-            all.sort_unstable();
-            all
-        };
-        Self {
-            permits: joined(&self.permits, other.permits),
-            forbids: joined(&self.forbids, other.forbids),
-            errors: [self.errors.clone(), other.errors].concat(),
-        }
-    }
-
-    fn found(self, level: Level) -> Found {
-        let Self {
-            permits,
-            forbids,
-            errors,
-        } = self;
-        Found {
-            level,
-            permits,
-            forbids,
-            errors,
-        }
-    }
-}
-
-fn index(id: &cedar_policy::PolicyId) -> Option<usize> {
-    let text: &str = id.as_ref();
-    text.parse().ok()
-}
-
-fn error(error: &cedar_policy::AuthorizationError) -> (usize, String) {
-    let cedar_policy::AuthorizationError::PolicyEvaluationError(error) = error;
-    let at = index(error.policy_id()).unwrap_or_default();
-    (at, error.inner().to_string())
 }

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use cedar_policy::RestrictedExpression as Value;
 use serde_json::{Value as Json, json};
 
+use super::known::Known;
 use crate::facts::Facts;
 
 /// One member of `context`.
@@ -14,7 +14,7 @@ pub(super) struct Fact {
     /// It is there for each call, so that rules need no `has`.
     pub(super) always: bool,
     pub(super) kind: Kind,
-    value: fn(&Facts) -> Option<Value>,
+    value: for<'a> fn(&'a Facts) -> Option<Known<'a>>,
 }
 
 pub(super) enum Kind {
@@ -29,13 +29,17 @@ pub(super) const FACTS: &[Fact] = &[
         name: "labels",
         always: true,
         kind: Kind::Texts,
-        value: |facts| Some(texts(facts.labels.iter().map(|label| label.as_str()))),
+        value: |facts| {
+            Some(Known::texts(
+                facts.labels.iter().map(|label| label.as_str()),
+            ))
+        },
     },
     Fact {
         name: "script_trusted",
         always: true,
         kind: Kind::Truth,
-        value: |facts| Some(Value::new_bool(facts.script_trusted)),
+        value: |facts| Some(Known::Truth(facts.script_trusted)),
     },
     Fact {
         name: "writes",
@@ -43,8 +47,8 @@ pub(super) const FACTS: &[Fact] = &[
         kind: Kind::Record(&[("external", "Boolean"), ("state", "Boolean")]),
         value: |facts| {
             let members = [
-                ("external", Value::new_bool(facts.writes.external)),
-                ("state", Value::new_bool(facts.writes.state)),
+                ("external", Known::Truth(facts.writes.external)),
+                ("state", Known::Truth(facts.writes.state)),
             ];
             record(members)
         },
@@ -77,19 +81,23 @@ pub(super) const FACTS: &[Fact] = &[
         name: "dest_explained",
         always: false,
         kind: Kind::Truth,
-        value: |facts| facts.dest_explained.map(Value::new_bool),
+        value: |facts| facts.dest_explained.map(Known::Truth),
     },
     Fact {
         name: "dest_unexplained",
         always: true,
         kind: Kind::Texts,
-        value: |facts| Some(texts(facts.dest_unexplained.iter().map(String::as_str))),
+        value: |facts| {
+            Some(Known::texts(
+                facts.dest_unexplained.iter().map(String::as_str),
+            ))
+        },
     },
     Fact {
         name: "lookalikes",
         always: true,
         kind: Kind::Texts,
-        value: |facts| Some(texts(facts.lookalikes.iter().map(String::as_str))),
+        value: |facts| Some(Known::texts(facts.lookalikes.iter().map(String::as_str))),
     },
     Fact {
         name: "counts",
@@ -127,25 +135,19 @@ pub(super) const FACTS: &[Fact] = &[
         name: "disclosed",
         always: true,
         kind: Kind::Truth,
-        value: |facts| Some(Value::new_bool(facts.disclosed)),
+        value: |facts| Some(Known::Truth(facts.disclosed)),
     },
     Fact {
         name: "pinned",
         always: false,
         kind: Kind::Truth,
-        value: |facts| facts.pinned.map(Value::new_bool),
-    },
-    Fact {
-        name: "dry_run",
-        always: true,
-        kind: Kind::Truth,
-        value: |facts| Some(Value::new_bool(facts.dry_run)),
+        value: |facts| facts.pinned.map(Known::Truth),
     },
     Fact {
         name: "large_texts",
         always: true,
         kind: Kind::Texts,
-        value: |facts| Some(texts(facts.large_texts.keys().map(String::as_str))),
+        value: |facts| Some(Known::texts(facts.large_texts.keys().map(String::as_str))),
     },
 ];
 
@@ -153,7 +155,7 @@ pub(super) const FACTS: &[Fact] = &[
 pub(super) const UNMODELLED: &str = "unmodelled";
 
 impl Fact {
-    pub(super) fn value(&self, facts: &Facts) -> Option<Value> {
+    pub(super) fn value<'a>(&self, facts: &'a Facts) -> Option<Known<'a>> {
         (self.value)(facts)
     }
 
@@ -185,20 +187,19 @@ impl Fact {
     }
 }
 
-pub(super) fn texts<'a>(words: impl Iterator<Item = &'a str>) -> Value {
-    Value::new_set(words.map(|word| Value::new_string(word.to_owned())))
-}
-
-fn set(words: Option<&BTreeSet<String>>) -> Option<Value> {
-    words.map(|words| texts(words.iter().map(String::as_str)))
+fn set(words: Option<&BTreeSet<String>>) -> Option<Known<'_>> {
+    words.map(|words| Known::texts(words.iter().map(String::as_str)))
 }
 
 /// A count past all counting stays the largest there is.
-fn long(number: u64) -> Value {
-    Value::new_long(i64::try_from(number).unwrap_or(i64::MAX))
+fn long(number: u64) -> Known<'static> {
+    Known::Whole(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-fn record<const N: usize>(members: [(&str, Value); N]) -> Option<Value> {
-    let members = members.map(|(name, value)| (name.to_owned(), value));
-    Value::new_record(members).ok()
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the value of a fact, which may be absent"
+)]
+fn record<const N: usize>(members: [(&'static str, Known<'static>); N]) -> Option<Known<'static>> {
+    Some(Known::Record(members.into()))
 }

@@ -10,7 +10,8 @@ use cedar_policy::pst::{BinaryOp, Clause, Expr, Literal, PatternElem, UnaryOp, V
 
 use super::finding::{Finding, did_you_mean};
 use super::mentions::{APPROVAL, ARGS, inner, path};
-use super::rule::Rule;
+use super::rule::{Rule, Scope};
+use super::vocabulary::is_file_word;
 use crate::flow::Label;
 
 const LABELS: &str = "labels";
@@ -72,6 +73,22 @@ impl Lint<'_> {
         if !anybody || policy.resource_constraint() != ResourceConstraint::Any {
             self.nobody("principal");
         }
+        if let Scope::Within(names) = &self.rule.scope
+            && !self.rule.forbids
+        {
+            names.iter().for_each(|name| self.file_word(name));
+        }
+    }
+
+    /// What a tool file says may take in the scope of a forbid, and stands nowhere else.
+    fn file_word(&mut self, name: &str) {
+        if is_file_word(name) {
+            let what = format!("the rule permits by what a tool file says: `{name}`");
+            let why = "tool files are written to say more of tools, and not to allow them";
+            let next =
+                "put the tools into a group in airlock.toml, or name it in the scope of a forbid";
+            self.found(&format!("\"{name}\""), &what, why, next);
+        }
     }
 
     fn nobody(&mut self, near: &str) {
@@ -116,6 +133,7 @@ impl Lint<'_> {
         match expr {
             Expr::Var(Var::Principal) => self.nobody("principal"),
             Expr::Var(Var::Resource) => self.nobody("resource"),
+            Expr::Literal(Literal::EntityUID(uid)) => self.file_word(uid.eid.as_ref()),
             _ => {}
         }
         match path(expr).as_deref() {
@@ -342,8 +360,8 @@ mod tests {
     #[test]
     fn an_approval_only_gives() {
         permit("context.approval >= 1", &[]);
-        permit("context.dry_run || context.approval >= 2", &[]);
-        forbid("context.dry_run && context.approval < 2", &[]);
+        permit("context.disclosed || context.approval >= 2", &[]);
+        forbid("context.disclosed && context.approval < 2", &[]);
         forbid("!(context.approval >= 1)", &[]);
         check(
             "forbid(principal, action, resource) unless { context.approval >= 2 };",
@@ -379,7 +397,7 @@ mod tests {
             "!context.labels.isEmpty()",
             "context.labels == [\"private\"]",
             "[\"private\"].containsAny(context.labels)",
-            "if context.labels.contains(\"private\") then context.dry_run else true",
+            "if context.labels.contains(\"private\") then context.disclosed else true",
         ] {
             permit(condition, ODD_LABELS);
         }

@@ -143,7 +143,7 @@ mod tests {
             false,
         );
         check("context.args == {\"a\": 1}", &[], &[], true);
-        check("{\"a\": context}.a.dry_run", &[], &[], true);
+        check("{\"a\": context}.a.disclosed", &[], &[], true);
         check("true", &[], &[], false);
     }
 }

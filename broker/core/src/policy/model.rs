@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use cedar_policy::RestrictedExpression;
 use codegen::shape::{Kind, NamedShape, Object, Shape, ToolShape};
 use serde_json::{Map, Value as Json, json};
+
+use super::known::{Known, Members};
 
 /// Shapes looked at for one tool; what is past it is unmodelled.
 const SHAPES_MAX: usize = 5_000;
@@ -62,15 +63,15 @@ impl Record {
         json!({"type": "Record", "attributes": attributes})
     }
 
-    /// The members of an object that pass `is_wanted`, as Cedar has them. Pointers to what is
+    /// The members of an object that pass `is_wanted`, as rules see them. Pointers to what is
     /// lost on the way go into `lost`.
-    pub(super) fn values(
+    pub(super) fn values<'a>(
         &self,
-        object: &Map<String, Json>,
+        object: &'a Map<String, Json>,
         is_wanted: impl Fn(&str) -> bool,
         lost: &mut Lost,
-    ) -> Vec<(String, RestrictedExpression)> {
-        let mut values = Vec::new();
+    ) -> Members<'a> {
+        let mut values = Members::new();
         for (name, value) in object {
             if !is_wanted(name) {
                 continue;
@@ -79,7 +80,7 @@ impl Record {
             match self.0.get(name).and_then(|member| member.kind.as_ref()) {
                 Some(kind) => {
                     if let Some(value) = kind.value(value, lost) {
-                        values.push((name.clone(), value));
+                        values.insert(name, value);
                     }
                 }
                 None => lost.here(),
@@ -105,26 +106,21 @@ impl Type {
         }
     }
 
-    fn value(&self, value: &Json, lost: &mut Lost) -> Option<RestrictedExpression> {
+    fn value<'a>(&self, value: &'a Json, lost: &mut Lost) -> Option<Known<'a>> {
         let found = match (self, value) {
-            (Self::Truth, Json::Bool(truth)) => Some(RestrictedExpression::new_bool(*truth)),
-            (Self::Whole, Json::Number(number)) => {
-                whole(number).map(RestrictedExpression::new_long)
-            }
-            (Self::Text, Json::String(text)) => {
-                Some(RestrictedExpression::new_string(text.clone()))
-            }
+            (Self::Truth, Json::Bool(truth)) => Some(Known::Truth(*truth)),
+            (Self::Whole, Json::Number(number)) => whole(number).map(Known::Whole),
+            (Self::Text, Json::String(text)) => Some(Known::text(text)),
             (Self::Set(member), Json::Array(items)) => {
                 let mut inner = Lost::default();
                 let items: Option<Vec<_>> = items
                     .iter()
                     .map(|item| member.value(item, &mut inner))
                     .collect();
-                items.map(RestrictedExpression::new_set)
+                items.map(Known::Set)
             }
             (Self::Record(record), Json::Object(object)) => {
-                let values = record.values(object, |_| true, lost);
-                RestrictedExpression::new_record(values).ok()
+                Some(Known::Record(record.values(object, |_| true, lost)))
             }
             _ => None,
         };
@@ -438,12 +434,12 @@ mod tests {
         let values = |args: Json| {
             let mut lost = Lost::default();
             let values = record.values(args.as_object().unwrap(), |_| true, &mut lost);
-            let names: Vec<_> = values.into_iter().map(|(name, _)| name).collect();
+            let names: Vec<_> = values.into_keys().map(str::to_owned).collect();
             (names, lost.pointers)
         };
         let owned = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
         for (args, seen, lost) in [
-            (json!({"n": 5, "l": [1, 2]}), &["n", "l"][..], &[][..]),
+            (json!({"n": 5, "l": [1, 2]}), &["l", "n"][..], &[][..]),
             (json!({"n": 5.0, "s": "x"}), &["n", "s"], &[]),
             (json!({"n": 1e18, "l": [1, 1e18]}), &[], &["/n", "/l"]),
             (

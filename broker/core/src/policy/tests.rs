@@ -1,6 +1,9 @@
 //! Rules and one call in; the level and the rules that decided out.
 
 mod property;
+mod shipped;
+mod sifted;
+mod words;
 
 use super::*;
 use crate::flow::Labels;
@@ -28,8 +31,11 @@ fn vocabulary() -> Vocabulary {
         let listed = json!({"name": name, "inputSchema": schema});
         let shape = ToolShape::of(&Description::parse("s", &listed).unwrap());
         let groups = groups.iter().map(|it| (*it).to_owned()).collect();
-        vocabulary.add_tool(&known, &groups, &shape);
+        vocabulary.add(&known.id, known.effects, &groups, &shape);
     }
+    let words = |word: &str| [word.to_owned()];
+    let sending = ToolId::parse("mail.send").unwrap();
+    vocabulary.add_file_words(&sending, &words("post"), &words("leaves the house"));
     vocabulary
 }
 

@@ -11,7 +11,7 @@ use super::fact::FACTS;
 use super::finding::{Finding, did_you_mean};
 use super::mentions::{ARGS, inner, path};
 use super::rule::{Rule, Scope};
-use super::vocabulary::{ACTION, SERVER, Vocabulary, context_names};
+use super::vocabulary::{ACTION, SERVER, Vocabulary, context_names, is_file_word};
 use crate::id::ServerName;
 
 /// Everything that is wrong. Nothing, when the rules can be used.
@@ -86,6 +86,12 @@ impl Named {
         if vocabulary.tools.contains_key(name) || vocabulary.groups.contains(name) {
             return Self::Here;
         }
+        if is_file_word(name) {
+            return match closest(name, vocabulary.file_words()) {
+                Some(_) => Self::nowhere(name, vocabulary),
+                None => Self::Elsewhere,
+            };
+        }
         let server = name.strip_prefix(SERVER);
         let server = server.or_else(|| name.split_once('.').map(|(server, _)| server));
         let Some(server) = server.filter(|it| ServerName::parse(it).is_ok()) else {
@@ -125,7 +131,8 @@ fn group_as_tool(rule: &Rule, vocabulary: &Vocabulary) -> Option<Finding> {
     let Scope::Is(name) = &rule.scope else {
         return None;
     };
-    let is_group = vocabulary.groups.contains(name) || name.starts_with(SERVER);
+    let is_group =
+        vocabulary.groups.contains(name) || name.starts_with(SERVER) || is_file_word(name);
     is_group.then(|| {
         let place = rule.statement.place_of(&quoted(name));
         let next = format!("write `action in Action::{}`", quoted(name));

@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json, json};
 use super::fact::{FACTS, UNMODELLED};
 use super::mentions::{APPROVAL, ARGS};
 use super::model::{Lost, Record};
-use crate::catalog::{Effects, Tool};
+use crate::catalog::Effects;
 use crate::id::ToolId;
 
 /// Tools that our configuration says only read.
@@ -20,6 +20,8 @@ pub const READ_ONLY: &str = "read-only";
 pub const DESTRUCTIVE: &str = "destructive";
 pub(super) const SERVER: &str = "server:";
 const GROUP: &str = "group:";
+/// Groups and tags that tool files say.
+const FILE_WORDS: [&str; 2] = ["file-group:", "tag:"];
 
 pub(super) const ACTION: &str = "Action";
 const PRINCIPAL: &str = "Run";
@@ -70,6 +72,18 @@ impl Vocabulary {
             .insert(tool.to_string(), Words { groups: all, args });
     }
 
+    /// What tool files say of a tool that was added. Rules may forbid by it and permit nothing.
+    pub fn add_file_words(&mut self, tool: &ToolId, groups: &[String], tags: &[String]) {
+        let Some(words) = self.tools.get_mut(&tool.to_string()) else {
+            return;
+        };
+        for (prefix, names) in FILE_WORDS.into_iter().zip([groups, tags]) {
+            let all = names.iter().map(|name| format!("{prefix}{name}"));
+            words.groups.extend(all);
+        }
+        self.groups.extend(words.groups.iter().cloned());
+    }
+
     /// A group that rules may name although no tool is in it.
     pub fn add_group(&mut self, name: &str) {
         self.groups.insert(format!("{GROUP}{name}"));
@@ -82,6 +96,14 @@ impl Vocabulary {
         let mut lost = Lost::default();
         words.args.values(args.as_object()?, |_| true, &mut lost);
         Some(lost.pointers.into_iter().collect())
+    }
+
+    /// Those that differ from a name of a tool file only a little are probably meant.
+    pub(super) fn file_words(&self) -> impl Iterator<Item = &str> {
+        self.groups
+            .iter()
+            .map(String::as_str)
+            .filter(|it| is_file_word(it))
     }
 
     pub(super) fn servers(&self) -> impl Iterator<Item = &str> {
@@ -145,9 +167,7 @@ fn uid(kind: &str, name: &str) -> Option<EntityUid> {
     Some(EntityUid::from_type_name_and_id(kind, EntityId::new(name)))
 }
 
-/// For the tool of a catalog.
-impl Vocabulary {
-    pub fn add_tool(&mut self, tool: &Tool, groups: &BTreeSet<String>, shape: &ToolShape) {
-        self.add(&tool.id, tool.effects, groups, shape);
-    }
+/// Whether an action is named as only tool files name some.
+pub(super) fn is_file_word(name: &str) -> bool {
+    FILE_WORDS.iter().any(|prefix| name.starts_with(prefix))
 }

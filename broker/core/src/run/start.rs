@@ -36,7 +36,7 @@ impl Run {
             usage: GuestUsage::default(),
             calls: Calls::default(),
             grants: Grants::new(binding, now_ms),
-            watch: flow.map(|flow| Watch::new(flow, &spec.script)),
+            watch: flow.map(|flow| Watch::new(flow, spec.standing.disclosed.clone(), &spec.script)),
             console: Console::new(&spec.limits),
             outcomes: Vec::new(),
             denials: 0,

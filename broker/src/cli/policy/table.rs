@@ -53,6 +53,11 @@ struct ToolTable {
     destructive: bool,
     #[serde(default)]
     groups: BTreeSet<String>,
+    /// Groups and tags as its tool file says them.
+    #[serde(default)]
+    file_groups: Vec<String>,
+    #[serde(default)]
+    tags: Vec<String>,
     /// Its input schema; one that says nothing when it is absent.
     input: Option<toml::Table>,
 }
@@ -96,6 +101,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Table, Problem> {
             ..Effects::default()
         };
         vocabulary.add(&id, effects, &tool.groups, &ToolShape::of(&description));
+        vocabulary.add_file_words(&id, &tool.file_groups, &tool.tags);
         validators.insert(name, validator);
     }
     let cases = document.cases.into_iter();

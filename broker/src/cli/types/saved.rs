@@ -1,4 +1,5 @@
-//! A saved answer to `tools/list`, read as if a server had just given it.
+//! Saved answers to `tools/list`, and what a lock file has pinned, read as if servers had
+//! just given them.
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ use serde_json::Value;
 use super::Found;
 use crate::cli::input;
 use crate::cli::options::usage;
+use crate::lock_file::LockFile;
 use crate::tool_files::{self, Loaded, ToolFiles};
 
 const BOUNDS: Bounds = Bounds {
@@ -22,12 +24,7 @@ const BOUNDS: Bounds = Bounds {
 
 /// Each source is `FILE` or `NAME=FILE`; the server's name is else the beginning of the file's.
 pub(in crate::cli) fn read(sources: &[String], folder: Option<PathBuf>) -> Result<Found, Problem> {
-    let loaded = match folder {
-        Some(folder) => ToolFiles::new(folder).load()?,
-        None => Loaded::default(),
-    };
-    let mut problems = loaded.problems.clone();
-    let mut descriptions: Vec<Description> = Vec::new();
+    let mut lists: Vec<(String, Vec<Value>)> = Vec::new();
     for source in sources {
         let (server, path) = named(source)?;
         let value = whole(&path)?;
@@ -35,13 +32,41 @@ pub(in crate::cli) fn read(sources: &[String], folder: Option<PathBuf>) -> Resul
             let why = "it is neither {\"tools\": […]} nor a reply with such a result";
             unreadable(&path, why.into(), "save the answer to tools/list")
         })?;
-        if descriptions.iter().any(|it| it.server == server) {
+        if lists.iter().any(|(it, _)| *it == server) {
             let why = format!("two files are about the server `{server}`");
             return Err(usage("the sources meet", why, "write NAME=FILE"));
         }
+        lists.push((server, tools.clone()));
+    }
+    described(&lists, folder)
+}
+
+/// What was accepted into a lock file.
+pub(in crate::cli) fn locked(path: &Path, folder: Option<PathBuf>) -> Result<Found, Problem> {
+    let lock = LockFile::new(path.to_owned()).read_existing()?;
+    let lists: Vec<(String, Vec<Value>)> = lock
+        .servers
+        .into_iter()
+        .map(|(server, pinned)| {
+            let tools = pinned.tools.into_values();
+            let tools = tools.map(|tool| Value::Object(tool.description));
+            (server, tools.collect())
+        })
+        .collect();
+    described(&lists, folder)
+}
+
+fn described(lists: &[(String, Vec<Value>)], folder: Option<PathBuf>) -> Result<Found, Problem> {
+    let loaded = match folder {
+        Some(folder) => ToolFiles::new(folder).load()?,
+        None => Loaded::default(),
+    };
+    let mut problems = loaded.problems.clone();
+    let mut descriptions: Vec<Description> = Vec::new();
+    for (server, tools) in lists {
         for tool in tools {
-            match Description::parse(&server, tool) {
-                Ok(description) => match loaded.about(&server, &description.name) {
+            match Description::parse(server, tool) {
+                Ok(description) => match loaded.about(server, &description.name) {
                     Some(file) => {
                         let (full, faults) = description.with_file(&file.read);
                         descriptions.push(full);

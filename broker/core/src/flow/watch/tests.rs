@@ -5,6 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::facts::Writes;
 use crate::flow::{Field, Label, Labelling};
+use crate::session::{FetchRate, Session};
 use crate::testing::{args, tool};
 
 fn labels(words: &[&str]) -> Labels {
@@ -58,7 +59,7 @@ impl Story {
             ..FlowSpec::default()
         };
         Self {
-            watch: Watch::new(spec, script),
+            watch: Watch::new(spec, Disclosed::All, script),
             calls: 0,
         }
     }
@@ -234,4 +235,28 @@ fn a_large_text_stands_for_itself_by_digest_and_length() {
     let large = facts.large_texts.get("/a/b").unwrap();
     assert_eq!(large.bytes, text.len() as u64);
     assert_eq!(large.digest, Digest::of(text.as_bytes()));
+}
+
+#[test]
+fn a_tool_is_disclosed_when_its_session_was_shown_what_it_says_now() {
+    let (shown, hidden) = (tool("a.shown"), tool("a.hidden"));
+    let mut changed = tool("a.changed");
+    let mut session = Session::new(FetchRate::default(), 0);
+    session.disclose(&shown);
+    session.disclose(&changed);
+    changed.description_digest = Digest::of(b"other");
+    let disclosed = |disclosed: Disclosed, tool: &Tool| {
+        let mut watch = Watch::new(FlowSpec::default(), disclosed, "");
+        let facts = watch.facts(CallId(1), tool, &args("{}"), 0);
+        facts.disclosed
+    };
+    for (tool, expected) in [(&shown, true), (&hidden, false), (&changed, false)] {
+        assert_eq!(
+            disclosed(session.disclosed(), tool),
+            expected,
+            "{}",
+            tool.id
+        );
+        assert!(disclosed(Disclosed::All, tool));
+    }
 }

@@ -16,7 +16,7 @@ const MORE: &[&str] = &[
      when { context.labels.contains(\"private:mail\") && context.approval < 1 };",
 ];
 
-fn labels() -> impl Strategy<Value = Labels> {
+pub(super) fn labels() -> impl Strategy<Value = Labels> {
     let word = prop::sample::select(vec!["untrusted", "private", "private:mail", "private:code"]);
     prop::collection::vec(word, 0..4).prop_map(|words| {
         words

@@ -1,0 +1,68 @@
+//! What is known of a tool without a call: the words of its file, and whether any rule could
+//! ever allow it.
+
+use super::*;
+
+#[test]
+fn what_tool_files_say_forbids_and_permits_nothing() {
+    for word in ["tag:leaves the house", "file-group:post"] {
+        let forbid = format!("x: forbid(principal, action in Action::\"{word}\", resource);");
+        check(
+            &[ALL, &forbid],
+            "mail.send",
+            ARGS_OPS,
+            (Level::Deny, &["x"]),
+        );
+        check(
+            &[ALL, &forbid],
+            "ops.read",
+            ARGS_OPS,
+            (Level::Allow, &["all"]),
+        );
+        let lifted = format!(
+            "forbid(principal, action, resource) unless {{ action in Action::\"{word}\" }};"
+        );
+        for rule in [forbid.replace("x: forbid", "permit"), lifted] {
+            let found = findings(&format!("@id(\"x\") @owner(\"o\") @reason(\"r\")\n{rule}"));
+            assert!(
+                found[0].contains("permits by what a tool file says"),
+                "{found:?}"
+            );
+        }
+    }
+    check_found(
+        "forbid(principal, action in Action::\"tag:leaves the hous\", resource);",
+        "p.cedar:4:37: there is no tool or group `tag:leaves the hous`; \
+         did you mean `tag:leaves the house`?",
+    );
+    let elsewhere = "x: forbid(principal, action in Action::\"tag:of another run\", resource);";
+    assert_eq!(load(&[elsewhere]).idle().count(), 1);
+}
+
+#[test]
+fn a_tool_is_denied_always_when_no_call_of_it_can_be_allowed() {
+    let hidden = |rules: &[&str]| -> Vec<String> {
+        let policies = load(rules);
+        let tools = policies
+            .vocabulary
+            .tools
+            .keys()
+            .map(|name| ToolId::parse(name).unwrap());
+        let denied = tools.filter(|tool| policies.denies_always(tool));
+        denied.map(|tool| tool.to_string()).collect()
+    };
+    let all = ["mail.send", "ops.read", "ops.write-all"];
+    assert_eq!(hidden(&[]), all);
+    assert_eq!(hidden(&[PAGING]), all);
+    assert_eq!(hidden(&[READS, ONE]), ["mail.send"]);
+    assert_eq!(hidden(&[ASK_RUN, PAGING]), ["ops.write-all"]);
+    assert_eq!(hidden(&[ALL, ASK_EACH]), Vec::<String>::new());
+    let never = "never: permit(principal, action, resource) when { false };";
+    assert_eq!(hidden(&[never]), all);
+    let sometimes = "some: forbid(principal, action, resource) when { context.disclosed };";
+    assert_eq!(hidden(&[ALL, sometimes]), Vec::<String>::new());
+    let written = "written: forbid(principal, action, resource) unless { false || !true };";
+    assert_eq!(hidden(&[ALL, written]), all);
+    let stranger = ToolId::parse("else.where").unwrap();
+    assert!(load(&[ALL]).denies_always(&stranger));
+}

@@ -1,0 +1,219 @@
+//! Rules held against tools that come out of files, what tool files say in
+//! them, who is asked, and which tools hosts do not see.
+
+use serde_json::{Value, json};
+use tests::command::{Ended, Home};
+use tests::serving::Serving;
+
+const NOTES: &str = "@id(\"x\")\n@owner(\"o\")\n@reason(\"because\")\n";
+
+fn rule(home: &Home, text: &str) {
+    home.write("rules/a.cedar", format!("{NOTES}{text}"));
+}
+
+fn mail() -> Value {
+    let text = json!({"type": "string"});
+    let schema =
+        json!({"type": "object", "properties": {"to": text, "body": text}, "required": ["to"]});
+    let tool = |name: &str| json!({"name": name, "inputSchema": schema});
+    json!({"tools": [tool("send"), tool("draft")]})
+}
+
+fn check(home: &Home, more: &[&str]) -> Ended {
+    home.run([&["policy", "check", "rules"], more].concat())
+}
+
+#[test]
+fn rules_are_held_against_a_saved_list_with_no_server_there() {
+    let home = Home::new();
+    home.write("mail.json", mail().to_string());
+    for (text, expected) in [
+        (
+            "permit(principal, action == Action::\"mail.sned\", resource);",
+            "rules/a.cedar:4:37: there is no tool or group `mail.sned`; did you mean `mail.send`?",
+        ),
+        (
+            "permit(principal, action == Action::\"mail.send\", resource)\n\
+             when { context.args.too == \"x\" };",
+            "rules/a.cedar:5:21: there is no argument `too`; did you mean `to`?",
+        ),
+        (
+            "forbid(principal, action, resource)\nwhen { context.labels.contains(\"pivate\") };",
+            "rules/a.cedar:5:32: `pivate` is no label: labels are untrusted, private and \
+             private:CLASS; did you mean `private`?",
+        ),
+        (
+            "@promt(\"?\") permit(principal, action, resource) when { context.approval >= 1 };",
+            "rules/a.cedar:4:1: unknown annotation `@promt`: there are @id, @owner, @reason and \
+             @prompt; did you mean `@prompt`?",
+        ),
+    ] {
+        rule(&home, text);
+        let found = check(&home, &["--from", "mail.json"]).expect_code(32);
+        assert_eq!(found.stdout, format!("{expected}\n1 finding\n"), "{found}");
+    }
+    let right = "permit(principal, action == Action::\"post.send\", resource)\n\
+                 when { context.args.to == \"x\" };";
+    rule(&home, right);
+    let checked = check(&home, &["--from", "post=mail.json"]).expect_code(0);
+    assert!(
+        checked.stdout.starts_with("1 rules, nothing found"),
+        "{checked}"
+    );
+}
+
+#[test]
+fn what_the_configuration_says_of_a_server_holds_for_a_saved_list_of_it() {
+    let home = Home::new();
+    home.write("mail.json", mail().to_string());
+    rule(
+        &home,
+        "permit(principal, action in [Action::\"group:own\", Action::\"read-only\"], resource)\n\
+                 when { context.args.body == \"x\" };",
+    );
+    let config = "[servers.mail]\ncommand = \"no-such-program\"\nread_only = [\"draft\"]\n\
+                  [groups]\nown = [\"mail.draft\"]\n";
+    home.write("airlock.toml", config);
+    let found = check(&home, &["--from", "mail.json", "--config", "airlock.toml"]).expect_code(32);
+    assert!(found.stdout.contains("has body"), "{found}");
+    let both = check(&home, &["--from", "mail.json", "--demo"]).expect_code(2);
+    assert!(both.stderr.contains("connect to nothing"), "{both}");
+}
+
+#[test]
+fn rules_are_held_against_a_lock_file_with_no_server_there() {
+    let home = Home::new();
+    home.run(["lock", "--demo"]).expect_code(0);
+    rule(
+        &home,
+        "permit(principal, action == Action::\"demo.tickets_lst\", resource);",
+    );
+    let found = check(&home, &["--lock", "airlock.lock"]).expect_code(32);
+    let expected =
+        "there is no tool or group `demo.tickets_lst`; did you mean `demo.tickets_list`?";
+    assert!(found.stdout.contains(expected), "{found}");
+    rule(
+        &home,
+        "permit(principal, action == Action::\"demo.tickets_list\", resource);",
+    );
+    let checked = check(&home, &["--lock", "airlock.lock"]).expect_code(0);
+    assert!(
+        checked.stdout.starts_with("1 rules, nothing found"),
+        "{checked}"
+    );
+    let gone = check(&home, &["--lock", "gone.lock"]).expect_code(33);
+    assert!(gone.stderr.contains("is not there"), "{gone}");
+}
+
+const ALL: &str = "permit(principal, action, resource);\n";
+
+fn ticket(home: &Home, more: &[&str]) -> Ended {
+    let code = "return await demo.tickets_create({title: 'mine'})";
+    let run = ["run", "--demo", "--policy", "rules", "-e", code];
+    home.run([&run, more].concat())
+}
+
+#[test]
+fn what_a_tool_file_says_of_a_tool_forbids_and_never_permits() {
+    let home = Home::new();
+    let file = json!({"name": "tickets_create", "tags": ["files something"], "groups": ["desk"]});
+    home.write("words/demo/tickets_create.json", file.to_string());
+    let words = ["--descriptions", "words"];
+    for word in ["tag:files something", "file-group:desk"] {
+        let forbid = format!("forbid(principal, action in Action::\"{word}\", resource);");
+        let notes = NOTES.replace("\"x\"", "\"y\"");
+        rule(&home, &format!("{ALL}{notes}{forbid}"));
+        let denied = ticket(&home, &words).expect_code(22);
+        assert!(denied.stderr.contains("rule `y`"), "{denied}");
+        // Without the folder nothing is tagged, and the rule waits for whatever is.
+        ticket(&home, &[]).expect_code(0);
+        rule(&home, &forbid.replace("forbid", "permit"));
+        let found = check(&home, &["--demo", "--descriptions", "words"]).expect_code(32);
+        assert!(
+            found.stdout.contains("permits by what a tool file says"),
+            "{found}"
+        );
+    }
+}
+
+#[test]
+fn the_configuration_says_who_is_asked_and_a_flag_says_otherwise() {
+    let home = Home::new();
+    rule(
+        &home,
+        "@prompt(\"ok?\") permit(principal, action, resource) when { context.approval >= 1 };",
+    );
+    let config = |who: &str| home.write("airlock.toml", format!("approver = \"{who}\"\n"));
+    let asked = |more: &[&str]| ticket(&home, &[&["--config", "airlock.toml"], more].concat());
+    config("never");
+    let ended = asked(&[]).expect_code(22);
+    assert!(
+        ended.stderr.contains("this would have been enough"),
+        "{ended}"
+    );
+    let ended = asked(&["--no-ask"]).expect_code(22);
+    assert!(
+        !ended.stderr.contains("this would have been enough"),
+        "{ended}"
+    );
+    home.write(
+        "yes.sh",
+        "sed 's/.*\"nonce\":\"\\([^\"]*\\)\".*/{\"nonce\":\"\\1\",\"answer\":\"allow-once\"}/'\n",
+    );
+    config("command:sh yes.sh");
+    asked(&[]).expect_code(0);
+    asked(&["--approver", "never"]).expect_code(22);
+    config("somebody");
+    let ended = asked(&[]).expect_code(30);
+    assert!(
+        ended
+            .stderr
+            .contains("`approver` (airlock.toml:1) cannot be used"),
+        "{ended}"
+    );
+    assert!(
+        ended.stderr.contains("`somebody` is no approver"),
+        "{ended}"
+    );
+}
+
+/// The tools that a host sees when each is listed.
+fn listed(home: Home, more: &[&str]) -> Vec<String> {
+    let serve = [
+        "--demo",
+        "--tools",
+        "progressive",
+        "--disclosure",
+        "progressive",
+    ];
+    let serving = Serving::start_in(home, [&serve, more].concat());
+    let session = serving.session(&json!({}));
+    let answer = session.begin(2, "tools/list", &json!({})).answer(2);
+    let tools = answer["tools"].as_array().unwrap();
+    let names = tools.iter().map(|tool| tool["name"].as_str().unwrap());
+    names
+        .filter(|name| name.starts_with("demo_"))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn a_tool_that_the_rules_never_allow_is_not_shown_to_hosts() {
+    let home = || {
+        let home = Home::new();
+        rule(
+            &home,
+            "permit(principal, action in [Action::\"demo.tickets_list\", \
+                     Action::\"demo.get-time\"], resource)\nwhen { context.counts.calls_run < 3 };\n",
+        );
+        let forbid = "forbid(principal, action == Action::\"demo.get-time\", resource);";
+        home.write("project/b.cedar", NOTES.replace("\"x\"", "\"y\"") + forbid);
+        home
+    };
+    assert_eq!(
+        listed(home(), &["--policy", "rules"]),
+        ["demo_get-time", "demo_tickets_list"]
+    );
+    let both = ["--policy", "rules", "--tighten", "project"];
+    assert_eq!(listed(home(), &both), ["demo_tickets_list"]);
+}
