@@ -3,6 +3,7 @@
 //! servers and hosts that nobody here wrote.
 
 pub mod binary;
+pub mod browser;
 pub mod case_file;
 pub mod command;
 pub mod real_hosts;

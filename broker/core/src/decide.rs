@@ -18,7 +18,7 @@ use crate::rules::{Consulted, Level, Rules};
 use crate::session::Disclosed;
 
 pub use authorized::{AuthorizedCall, CallParts};
-pub use question::{Answer, Covered, Pending, Question};
+pub use question::{Answer, Asker, Covered, Pending, Question};
 
 /// A call with more findings than these is as wrong as with these.
 const FINDINGS_MAX: usize = 8;

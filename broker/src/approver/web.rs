@@ -4,6 +4,7 @@
 //! the port finds nothing behind it.
 
 mod desk;
+mod door;
 mod gate;
 mod shown;
 
@@ -29,12 +30,14 @@ use tokio::task::JoinHandle;
 use super::wire::ANSWER_BYTES_MAX;
 use super::{Approver, Asking};
 use desk::{Desk, Refused};
-use gate::{Gate, NoEntry};
+use door::Door;
+use gate::{Entered, Gate, NoEntry};
 
 /// How long a page's request for news stays open when there is none.
 const NEWS_WALL: Duration = Duration::from_secs(20);
 const PAGE: &str = include_str!("web/page.html");
-const SCRIPT: &str = include_str!("web/page.js");
+const CARD_SCRIPT: &str = include_str!("web/card.js");
+const PAGE_SCRIPT: &str = include_str!("web/page.js");
 const STYLE: &str = include_str!("web/page.css");
 
 /// What the person is to be told: a link to the page. It lets in whoever has it, so it goes
@@ -72,9 +75,10 @@ impl Web {
         });
         let routes = routes(Arc::clone(&room));
         let listener = TcpListener::from_std(listener)?;
+        let door = Door::new(listener, door::VISITORS_MAX, door::UNANSWERED_WALL);
         let server = tokio::spawn(async move {
             // It only ends when the task is aborted.
-            let _ = axum::serve(listener, routes).await;
+            let _ = axum::serve(door, routes).await;
         });
         Ok(Self { room, told, server })
     }
@@ -120,13 +124,35 @@ fn routes(room: Arc<Room>) -> Router {
     let text = |kind: &'static str, text: &'static str| {
         get(move || async move { ([(header::CONTENT_TYPE, kind)], text) })
     };
-    let inside = Router::new()
-        .route("/", text("text/html; charset=utf-8", PAGE))
-        .route("/page.js", text("text/javascript; charset=utf-8", SCRIPT))
-        .route("/page.css", text("text/css; charset=utf-8", STYLE))
+    let guarded = |guard: Guard| {
+        middleware::from_fn_with_state(
+            Arc::clone(&room),
+            move |State(room): State<Arc<Room>>, request: Request, next: Next| async move {
+                if guard(&room.gate, &request) {
+                    next.run(request).await
+                } else {
+                    nothing().await.into_response()
+                }
+            },
+        )
+    };
+    let by_page = Router::new()
         .route("/questions", get(questions))
         .route("/answer", post(answer))
-        .layer(middleware::from_fn_with_state(Arc::clone(&room), guard));
+        .layer(guarded(is_our_page));
+    let inside = Router::new()
+        .route("/", text("text/html; charset=utf-8", PAGE))
+        .route(
+            "/card.js",
+            text("text/javascript; charset=utf-8", CARD_SCRIPT),
+        )
+        .route(
+            "/page.js",
+            text("text/javascript; charset=utf-8", PAGE_SCRIPT),
+        )
+        .route("/page.css", text("text/css; charset=utf-8", STYLE))
+        .layer(guarded(is_inside))
+        .merge(by_page);
     Router::new()
         .route("/enter", get(enter))
         .fallback(nothing)
@@ -157,8 +183,9 @@ async fn enter(
         return StatusCode::NOT_FOUND.into_response();
     };
     match room.gate.enter(entry.until, &entry.once, &entry.sig) {
-        Ok(cookie) => {
-            let headers = [(header::SET_COOKIE, cookie), (header::LOCATION, "/".into())];
+        Ok(Entered { cookie, key }) => {
+            let page = format!("/#{key}");
+            let headers = [(header::SET_COOKIE, cookie), (header::LOCATION, page)];
             (StatusCode::SEE_OTHER, headers).into_response()
         }
         Err(NoEntry::Forged) => StatusCode::NOT_FOUND.into_response(),
@@ -170,18 +197,18 @@ async fn enter(
     }
 }
 
-/// Only the browser that used the link, on our own address, and for changes from our own page.
-async fn guard(State(room): State<Arc<Room>>, request: Request, next: Next) -> Response {
+type Guard = fn(&Gate, &Request) -> bool;
+
+/// The browser that used the link, at our own address.
+fn is_inside(gate: &Gate, request: &Request) -> bool {
+    gate.is_host(request.headers()) && gate.has_cookie(request.headers())
+}
+
+/// Our page in that browser, and for changes on its own behalf.
+fn is_our_page(gate: &Gate, request: &Request) -> bool {
     let headers = request.headers();
     let is_change = request.method() != axum::http::Method::GET;
-    let is_ours = room.gate.is_host(headers)
-        && room.gate.has_cookie(headers)
-        && (!is_change || room.gate.is_own_origin(headers));
-    if is_ours {
-        next.run(request).await
-    } else {
-        StatusCode::NOT_FOUND.into_response()
-    }
+    is_inside(gate, request) && gate.has_key(headers) && (!is_change || gate.is_own_origin(headers))
 }
 
 /// Nothing from outside, nothing framed, nothing kept.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
-use airlock_core::decide::{Answer, Question};
+use airlock_core::decide::{Answer, Asker, Question};
 use airlock_core::grant::{Condition, Same, Scope, Terms};
 use airlock_core::json::{self, Bounds};
 use serde::Deserialize;
@@ -37,6 +37,16 @@ pub(super) fn question(question: &Question, nonce: &str) -> Value {
         "facts": question.facts,
         "proposal": proposal(question),
         "scopes": question.scopes,
+        "asker": question.asker.as_deref().map(asker),
+    })
+}
+
+fn asker(asker: &Asker) -> Value {
+    json!({
+        "run": asker.run,
+        "script": asker.script_name,
+        "script_digest": asker.script,
+        "waits_ms": asker.waits_ms,
     })
 }
 
@@ -162,7 +172,9 @@ pub(super) mod tests {
     use airlock_core::call::{Args, Site};
     use airlock_core::catalog::Effects;
     use airlock_core::grant::Proposal;
-    use airlock_core::id::{CallId, Digest, ToolId};
+    use std::sync::Arc;
+
+    use airlock_core::id::{CallId, Digest, RunId, ToolId};
     use airlock_core::limits::Limits;
     use airlock_core::rules::Level;
 
@@ -189,6 +201,12 @@ pub(super) mod tests {
                 calls: 1,
             }),
             scopes: vec![Scope::Run],
+            asker: Some(Arc::new(Asker {
+                run: RunId("r1".into()),
+                script_name: "triage.js".into(),
+                script: Digest::of(b"s"),
+                waits_ms: 60_000,
+            })),
             facts: None,
             args,
         }

@@ -10,7 +10,7 @@ use crate::call::{Args, Call, Site};
 use crate::catalog::{Effects, Tool};
 use crate::facts::Facts;
 use crate::grant::{Proposal, Scope, Terms};
-use crate::id::{CallId, Digest, GrantId, ToolId};
+use crate::id::{CallId, Digest, GrantId, RunId, ToolId};
 use crate::rules::{Consulted, Level};
 
 /// A call that waits for a human. Only `decide` makes one, and only `settle` resolves it.
@@ -27,6 +27,16 @@ pub struct Pending {
 pub struct Covered {
     pub(super) pending: Pending,
     pub(super) grant: GrantId,
+}
+
+/// Which run asks, and how long it waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asker {
+    pub run: RunId,
+    pub script_name: String,
+    pub script: Digest,
+    /// From when the question was put, or from the latest answer to another one of this run.
+    pub waits_ms: u64,
 }
 
 /// Everything that an approver shows.
@@ -54,6 +64,8 @@ pub struct Question {
     pub proposal: Option<Proposal>,
     /// How far such a yes may reach.
     pub scopes: Vec<Scope>,
+    /// Known from when the question is put.
+    pub asker: Option<Arc<Asker>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,6 +130,7 @@ impl Pending {
             allowed_so_far,
             proposal: None,
             scopes: Vec::new(),
+            asker: None,
         };
         Self {
             call,
@@ -140,6 +153,10 @@ impl Pending {
             .copied()
             .collect();
         self.question.proposal = proposal;
+    }
+
+    pub(crate) fn asked_by(&mut self, asker: Asker) {
+        self.question.asker = Some(Arc::new(asker));
     }
 
     pub(crate) fn call(&self) -> &Call {

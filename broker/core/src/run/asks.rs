@@ -1,7 +1,7 @@
 //! Questions to a human: put while other calls go on, answered in any order,
 //! and withdrawn when they no longer matter.
 
-use crate::decide::{Answer, Decision, Pending, reconsider, settle};
+use crate::decide::{Answer, Asker, Decision, Pending, reconsider, settle};
 use crate::id::{CallId, Digest};
 use crate::journal::{AnswerWord, Answered, Asked, Body};
 use crate::limits::ASKS_OPEN_MAX;
@@ -39,6 +39,12 @@ impl Run {
 
     fn put_question(&mut self, call: CallId, mut pending: Pending) {
         self.propose(&mut pending);
+        pending.asked_by(Asker {
+            run: self.spec.run.clone(),
+            script_name: self.spec.script_name.clone(),
+            script: self.grants.binding().script,
+            waits_ms: self.spec.limits.ask_wall_ms_max,
+        });
         let question = pending.question().clone();
         let asked = Asked {
             call: question.call,

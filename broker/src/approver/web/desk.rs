@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use airlock_core::decide::{Answer, Question};
+use airlock_core::id::RunId;
 use airlock_core::json::{self, Bounds};
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
@@ -11,9 +12,13 @@ use tokio::sync::{oneshot, watch};
 use super::super::nonce;
 use super::super::wire::{self, ANSWER_BYTES_MAX, NoAnswer};
 use super::shown;
+use crate::clock::Clock;
 
 /// Questions that are over stay listed, the latest of them.
 const OVER_MAX: usize = 30;
+
+/// Its time was over, a grant came to cover it, or its run ended.
+const WITHDRAWN: &str = "no longer asked";
 
 #[derive(Default)]
 pub(super) struct Desk(Arc<Inner>);
@@ -22,6 +27,7 @@ struct Inner {
     items: Mutex<BTreeMap<u64, Item>>,
     /// Grows with each change.
     version: watch::Sender<u64>,
+    clock: Clock,
 }
 
 impl Default for Inner {
@@ -29,6 +35,7 @@ impl Default for Inner {
         Self {
             items: Mutex::default(),
             version: watch::Sender::new(1),
+            clock: Clock::start(),
         }
     }
 }
@@ -36,7 +43,18 @@ impl Default for Inner {
 struct Item {
     question: Question,
     nonce: String,
+    /// When it was put, or another one of its run was answered after that.
+    since_ms: u64,
     state: State,
+}
+
+impl Item {
+    /// How long it still waits.
+    fn remaining_ms(&self, now_ms: u64) -> Option<u64> {
+        let asker = self.question.asker.as_deref()?;
+        let until_ms = self.since_ms.saturating_add(asker.waits_ms);
+        Some(until_ms.saturating_sub(now_ms))
+    }
 }
 
 enum State {
@@ -68,6 +86,7 @@ impl Desk {
             Item {
                 question,
                 nonce,
+                since_ms: self.0.clock.now_ms(),
                 state,
             },
         );
@@ -101,6 +120,7 @@ impl Desk {
             NoAnswer::Nonce => Refused::Nonce,
             no => Refused::Unclear(no.to_string()),
         })?;
+        let run = item.question.asker.clone().map(|asker| asker.run.clone());
         let word = match &answer {
             Answer::AllowOnce => "approved",
             Answer::Allow(_) => "approved, with others like it",
@@ -110,8 +130,9 @@ impl Desk {
             State::Open(sender) => {
                 // Withdrawn at this very moment: then nothing was allowed.
                 let sent = sender.send(answer).map_err(|_| Refused::Over);
-                if sent.is_err() {
-                    item.state = State::Over("no longer asked");
+                match &sent {
+                    Ok(()) => wait_on(&mut items, run.as_ref(), self.0.clock.now_ms()),
+                    Err(_) => item.state = State::Over(WITHDRAWN),
                 }
                 drop(items);
                 self.0.changed();
@@ -134,11 +155,23 @@ impl Desk {
         // First the version: what changes after it is news again.
         let version = *self.0.version.borrow();
         let items = self.0.lock();
+        let now_ms = self.0.clock.now_ms();
         let shown = items.iter().map(|(id, item)| match &item.state {
-            State::Open(_) => shown::open(*id, &item.question, &item.nonce),
+            State::Open(_) => {
+                shown::open(*id, &item.question, &item.nonce, item.remaining_ms(now_ms))
+            }
             State::Over(word) => shown::over(*id, &item.question, word),
         });
         json!({ "version": version, "questions": shown.collect::<Vec<_>>() })
+    }
+}
+
+/// Whoever answers one question after the other has the time for each.
+fn wait_on(items: &mut BTreeMap<u64, Item>, run: Option<&RunId>, now_ms: u64) {
+    for item in items.values_mut() {
+        if item.question.asker.as_deref().map(|asker| &asker.run) == run {
+            item.since_ms = now_ms;
+        }
     }
 }
 
@@ -182,7 +215,7 @@ impl Drop for Waiting {
             .get_mut(&self.id)
             .filter(|item| matches!(item.state, State::Open(_)));
         let Some(item) = open else { return };
-        item.state = State::Over("no longer asked");
+        item.state = State::Over(WITHDRAWN);
         drop(items);
         self.inner.changed();
     }

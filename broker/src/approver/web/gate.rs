@@ -1,5 +1,10 @@
-//! Who may see the page: the signed link that is good once, the cookie that it
-//! is exchanged for, and the address and origin that requests must name.
+//! Who may see the page: the signed link that is good once, the cookie and the
+//! key that it is exchanged for, and the address and origin that requests must
+//! name.
+//!
+//! A browser sends a cookie to every port of this machine, so whatever else
+//! listens here may come to know it. The key it gives to nobody: it goes to the
+//! page behind the `#` of an address, and only our own page can send it.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
@@ -12,12 +17,15 @@ use crate::clock::Clock;
 
 /// A link is opened soon after it was shown.
 const LINK_MS: u64 = 10 * 60 * 1_000;
-const COOKIE: &str = "airlock";
+/// Where the page sends its key.
+pub(super) const KEY_HEADER: &str = "x-airlock-key";
 
 pub(super) struct Gate {
     key: hmac::Key,
     clock: Clock,
     host: String,
+    /// With our port in it: pages of two runs are open in one browser.
+    cookie: String,
     open: Mutex<Open>,
 }
 
@@ -25,8 +33,20 @@ pub(super) struct Gate {
 struct Open {
     /// Of the latest link, until it is used.
     link: Option<Link>,
-    /// Under our key, of the cookie that was given out last.
-    cookie: Option<hmac::Tag>,
+    /// Who came in last.
+    inside: Option<Inside>,
+}
+
+/// Under our key, what was given out.
+struct Inside {
+    cookie: hmac::Tag,
+    key: hmac::Tag,
+}
+
+/// What a link is exchanged for.
+pub(super) struct Entered {
+    pub(super) cookie: String,
+    pub(super) key: String,
 }
 
 struct Link {
@@ -50,6 +70,7 @@ impl Gate {
             key: hmac::Key::new(hmac::HMAC_SHA256, &secret),
             clock: Clock::start(),
             host: format!("127.0.0.1:{port}"),
+            cookie: format!("airlock-{port}"),
             open: Mutex::default(),
         })
     }
@@ -68,16 +89,16 @@ impl Gate {
     pub(super) fn wants_link(&self) -> bool {
         let open = self.lock();
         let is_good = |link: &Link| self.clock.now_ms() < link.until_ms;
-        open.cookie.is_none() && !open.link.as_ref().is_some_and(is_good)
+        open.inside.is_none() && !open.link.as_ref().is_some_and(is_good)
     }
 
-    /// The cookie, for the first one that brings the latest link.
+    /// Cookie and key, for the first one that brings the latest link.
     pub(super) fn enter(
         &self,
         until_ms: u64,
         once: &str,
         signature: &str,
-    ) -> Result<String, NoEntry> {
+    ) -> Result<Entered, NoEntry> {
         let tag = unhex(signature).ok_or(NoEntry::Forged)?;
         hmac::verify(&self.key, signed(until_ms, once).as_bytes(), &tag)
             .map_err(|_| NoEntry::Forged)?;
@@ -86,12 +107,16 @@ impl Gate {
         if self.clock.now_ms() >= until_ms || !open.link.as_ref().is_some_and(is_latest) {
             return Err(NoEntry::Over);
         }
-        let value = nonce().map_err(|_| NoEntry::Over)?;
+        let (value, key) = nonce()
+            .and_then(|value| Ok((value, nonce()?)))
+            .map_err(|_| NoEntry::Over)?;
         open.link = None;
-        open.cookie = Some(hmac::sign(&self.key, value.as_bytes()));
-        Ok(format!(
-            "{COOKIE}={value}; Path=/; HttpOnly; SameSite=Strict"
-        ))
+        open.inside = Some(Inside {
+            cookie: hmac::sign(&self.key, value.as_bytes()),
+            key: hmac::sign(&self.key, key.as_bytes()),
+        });
+        let cookie = format!("{}={value}; Path=/; HttpOnly; SameSite=Strict", self.cookie);
+        Ok(Entered { cookie, key })
     }
 
     /// A name that somebody else points at this machine is not ours.
@@ -106,16 +131,28 @@ impl Gate {
     }
 
     pub(super) fn has_cookie(&self, headers: &HeaderMap) -> bool {
-        let open = self.lock();
-        let Some(tag) = &open.cookie else {
-            return false;
-        };
         let cookies = headers.get_all(header::COOKIE).into_iter();
-        cookies
+        let values = cookies
             .filter_map(|cookies| cookies.to_str().ok())
             .flat_map(|cookies| cookies.split(';'))
-            .filter_map(|cookie| cookie.trim().strip_prefix(COOKIE)?.strip_prefix('='))
-            .any(|value| hmac::verify(&self.key, value.as_bytes(), tag.as_ref()).is_ok())
+            .filter_map(|cookie| cookie.trim().strip_prefix(&*self.cookie)?.strip_prefix('='));
+        self.is_one_of(values, |inside| inside.cookie)
+    }
+
+    pub(super) fn has_key(&self, headers: &HeaderMap) -> bool {
+        let key = headers.get(KEY_HEADER).and_then(|key| key.to_str().ok());
+        self.is_one_of(key.into_iter(), |inside| inside.key)
+    }
+
+    fn is_one_of<'a>(
+        &self,
+        mut values: impl Iterator<Item = &'a str>,
+        which: impl Fn(&Inside) -> hmac::Tag,
+    ) -> bool {
+        let Some(tag) = self.lock().inside.as_ref().map(which) else {
+            return false;
+        };
+        values.any(|value| hmac::verify(&self.key, value.as_bytes(), tag.as_ref()).is_ok())
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Open> {

@@ -1,48 +1,72 @@
 //! A question as the page shows it: every text is made safe here, line by line,
 //! and what decides comes first. The page itself only puts texts into boxes.
 
+mod looks;
+mod told;
+
 use std::collections::BTreeSet;
 
-use airlock_core::decide::Question;
+use airlock_core::decide::{Asker, Question};
 use airlock_core::facts::Facts;
+use airlock_core::grant::Scope;
 use codegen::canonical;
 use serde_json::{Value, json};
 
 use crate::render::escape;
 
-/// Of one line; a longer one goes on in the next box.
-const LINE_CHARS_MAX: usize = 4_000;
+/// Of one line; a longer one goes on below, and is marked.
+const LINE_CHARS_MAX: usize = 200;
+const NAME_CHARS_MAX: usize = 200;
 const EXAMPLE_CHARS_MAX: usize = 400;
 
-pub(super) fn open(id: u64, question: &Question, nonce: &str) -> Value {
-    let proposal = question.proposal.as_ref().map(|proposal| {
-        let examples = proposal.examples.iter();
-        let same = proposal.condition.same().keys().collect::<Vec<_>>();
-        json!({
-            "uses_max": proposal.uses_max,
-            "same": same,
-            "calls": proposal.calls,
-            "examples": examples
-                .map(|args| escape::brief(args.text(), EXAMPLE_CHARS_MAX))
-                .collect::<Vec<_>>(),
-        })
-    });
+pub(super) fn open(id: u64, question: &Question, nonce: &str, remaining_ms: Option<u64>) -> Value {
+    let tool = &question.tool;
     json!({
         "id": id,
         "nonce": nonce,
         "state": "open",
         "call": question.call.0,
-        "tool": escape::line(&question.tool.to_string()),
+        "tool": escape::brief(&tool.to_string(), NAME_CHARS_MAX),
+        "server": escape::brief(&tool.server.0, NAME_CHARS_MAX),
         "line": question.site.line,
-        "reasons": lines_of(&question.reasons),
+        "asker": question.asker.as_deref().map(asker),
+        "remaining_ms": remaining_ms,
         "prompts": lines_of(&question.prompts),
-        "notes": notes(question),
-        "labels": question.facts.as_ref().map(|facts| facts.labels.to_texts()),
+        "rows": told::rows(question),
         "fields": fields(question),
+        "bytes": question.args.bytes().len(),
         "digest": question.args.digest(),
-        "proposal": proposal,
-        "scopes": question.scopes,
+        "description": question.description_digest,
+        "proposal": question.proposal.as_ref().map(|proposal| json!({
+            "uses_max": proposal.uses_max,
+            "same": proposal.condition.same().keys().collect::<Vec<_>>(),
+            "calls": proposal.calls,
+            "examples": proposal
+                .examples
+                .iter()
+                .map(|args| escape::brief(args.text(), EXAMPLE_CHARS_MAX))
+                .collect::<Vec<_>>(),
+        })),
+        "scopes": question.scopes.iter().copied().map(scope).collect::<Vec<_>>(),
     })
+}
+
+fn asker(asker: &Asker) -> Value {
+    json!({
+        "run": escape::brief(&asker.run.0, NAME_CHARS_MAX),
+        "script": escape::brief(&asker.script_name, NAME_CHARS_MAX),
+        "digest": asker.script,
+    })
+}
+
+fn scope(scope: Scope) -> Value {
+    const HOUR_MS: u64 = 3_600_000;
+    let lasts = match scope.lasts_ms() / HOUR_MS {
+        1 => "an hour".to_owned(),
+        hours if hours > 48 => format!("{} days", hours / 24),
+        hours => format!("{hours} hours"),
+    };
+    json!({"word": scope, "lasts": lasts})
 }
 
 /// Without its arguments: there is nothing to decide any more.
@@ -51,7 +75,7 @@ pub(super) fn over(id: u64, question: &Question, word: &str) -> Value {
         "id": id,
         "state": word,
         "call": question.call.0,
-        "tool": escape::line(&question.tool.to_string()),
+        "tool": escape::brief(&question.tool.to_string(), NAME_CHARS_MAX),
     })
 }
 
@@ -60,25 +84,6 @@ fn lines_of(texts: &[String]) -> Vec<String> {
         .iter()
         .map(|text| escape::line(text).into_owned())
         .collect()
-}
-
-fn notes(question: &Question) -> Vec<String> {
-    let effects = question.effects;
-    let mut notes = Vec::new();
-    if effects.read_only == Some(true) {
-        notes.push("your configuration says that it only reads".to_owned());
-    } else if effects.claims_destructive == Some(true) {
-        notes.push("the server says that it is destructive".to_owned());
-    } else if effects.claims_read_only == Some(true) {
-        notes.push("the server claims that it only reads".to_owned());
-    }
-    if question.allowed_so_far > 0 {
-        let count = question.allowed_so_far;
-        notes.push(format!(
-            "{count} calls of this tool were allowed in this run"
-        ));
-    }
-    notes
 }
 
 /// Top-level members of the arguments, those first that say where something goes.
@@ -91,15 +96,17 @@ fn fields(question: &Question) -> Vec<Value> {
         .iter()
         .map(|(name, value)| {
             let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
-            let marks = facts
+            let mut marks = facts
                 .map(|facts| marks(facts, &pointer))
                 .unwrap_or_default();
+            marks.extend(looks::marks(value));
             let bytes = canonical::canonical(value).len();
             let field = json!({
-                "name": escape::line(name),
+                "name": escape::brief(name, NAME_CHARS_MAX),
                 "pointer": pointer,
+                "kind": kind(value),
                 "lines": lines(value),
-                "bytes": bytes,
+                "bytes": value.as_str().map_or(bytes, str::len),
                 "digest": canonical::digest(value),
                 "marks": marks,
             });
@@ -137,21 +144,30 @@ fn marks(facts: &Facts, field: &str) -> Vec<String> {
     marks
 }
 
-/// A text as its lines, anything else as JSON; nothing in them can hide or reorder.
-fn lines(value: &Value) -> Vec<String> {
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "yes or no",
+        Value::Number(_) => "number",
+        Value::String(_) => "text",
+        Value::Array(_) => "list",
+        Value::Object(_) => "object",
+    }
+}
+
+/// A text as its lines, anything else as JSON; nothing in them can hide or reorder. What goes
+/// on from the line above stands in a list of its own.
+fn lines(value: &Value) -> Vec<Value> {
     let text = match value {
         Value::String(text) => text.clone(),
         other => serde_json::to_string_pretty(other).unwrap_or_default(),
     };
     let mut shown = Vec::new();
     for line in text.split('\n') {
-        let line = escape::line(line);
-        let chars: Vec<char> = line.chars().collect();
-        if chars.is_empty() {
-            shown.push(String::new());
-        }
-        let pieces = chars.chunks(LINE_CHARS_MAX);
-        shown.extend(pieces.map(|piece| piece.iter().collect::<String>()));
+        let chars: Vec<char> = escape::line(line).chars().collect();
+        let mut pieces = chars.chunks(LINE_CHARS_MAX).map(String::from_iter);
+        shown.push(pieces.next().unwrap_or_default().into());
+        shown.extend(pieces.map(|piece| json!([piece])));
     }
     shown
 }

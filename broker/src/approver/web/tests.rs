@@ -68,7 +68,14 @@ async fn enter(link: &str) -> (String, String) {
         .unwrap();
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"));
     let cookie = cookie.split(';').next().unwrap();
-    (host, format!("cookie: {cookie}\r\n"))
+    let mut lines = said.lines();
+    let key = lines
+        .find_map(|line| line.strip_prefix("location: /#"))
+        .unwrap();
+    (
+        host,
+        format!("cookie: {cookie}\r\nx-airlock-key: {key}\r\n"),
+    )
 }
 
 async fn post_answer(host: &str, headers: &str, said: &Value) -> String {
@@ -153,6 +160,7 @@ async fn whoever_finds_the_port_finds_nothing_behind_it() {
         "/",
         "/questions",
         "/page.js",
+        "/card.js",
         "/page.css",
         "/answer",
         "/enter",
@@ -250,6 +258,111 @@ async fn a_wrong_nonce_an_unclear_answer_and_one_to_no_question_allow_nothing() 
     assert_eq!(status(&post_answer(&host, &cookie, &late).await), 409);
 }
 
+/// What comes back for exactly these bytes; nothing, when the connection is cut.
+async fn say(host: &str, bytes: &[u8]) -> String {
+    let mut stream = TcpStream::connect(host).await.unwrap();
+    let _ = stream.write_all(bytes).await;
+    let _ = stream.shutdown().await;
+    let mut said = Vec::new();
+    let _ = stream.read_to_end(&mut said).await;
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+#[tokio::test]
+async fn garbage_is_no_request_and_answers_nothing() {
+    let (web, links) = start();
+    let answer = ask(&web, ARGS);
+    let (host, cookie) = enter(&link_of(&links).await).await;
+    let question = open_question(&host, &cookie).await;
+    let yes = json!({"id": question["id"], "nonce": question["nonce"], "answer": "allow-once"});
+    let (yes, length) = (yes.to_string(), yes.to_string().len());
+    let ours = format!("host: {host}\r\norigin: http://{host}\r\n{cookie}");
+    let close = "connection: close\r\n";
+    let key = cookie.lines().nth(1).unwrap();
+    let only_cookie = cookie.lines().next().unwrap();
+    let refused = [
+        String::new(),
+        "\0\u{1}\u{2}\r\n\r\n".into(),
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".into(),
+        format!("\u{16}\u{3}\u{1}{}", "x".repeat(2_000)),
+        "GET / HTTP/9.9\r\n\r\n".into(),
+        format!("GET /questions HTTP/1.0\r\n{cookie}\r\n"),
+        format!("GET /{} HTTP/1.1\r\n{ours}{close}\r\n", "a".repeat(1 << 20)),
+        format!(
+            "GET / HTTP/1.1\r\n{ours}{}{close}\r\n",
+            "x: y\r\n".repeat(5_000)
+        ),
+        // Another name first, ours second, and the other way round.
+        format!(
+            "POST /answer HTTP/1.1\r\nhost: evil.example\r\n{ours}{close}content-length: {length}\r\n\r\n{yes}"
+        ),
+        format!("POST /answer HTTP/1.1\r\n{ours}{close}content-length: {length}\r\n\r\n{yes}")
+            .replace("origin: http://", "origin: https://"),
+        format!(
+            "POST /answer HTTP/1.1\r\nhost: {host}\r\norigin: http://{host}.evil.example\r\n{cookie}{close}content-length: {length}\r\n\r\n{yes}"
+        ),
+        format!(
+            "POST /answer HTTP/1.1\r\nhost: {host}\r\norigin: http://{host}\r\n{key}\r\n{close}content-length: {length}\r\n\r\n{yes}"
+        ),
+        format!(
+            "POST /answer HTTP/1.1\r\nhost: {host}\r\norigin: http://{host}\r\n{only_cookie}\r\n{close}content-length: {length}\r\n\r\n{yes}"
+        ),
+        format!(
+            "POST /answer HTTP/1.1\r\nhost: {host}\r\norigin: http://{host}\r\n{only_cookie}\r\nx-airlock-key: 00\r\n{close}content-length: {length}\r\n\r\n{yes}"
+        ),
+        // The other methods and spellings of our own paths.
+        format!("PUT /answer HTTP/1.1\r\n{ours}{close}content-length: {length}\r\n\r\n{yes}"),
+        format!("GET /answer HTTP/1.1\r\n{ours}{close}content-length: {length}\r\n\r\n{yes}"),
+        format!("OPTIONS /answer HTTP/1.1\r\n{ours}{close}\r\n"),
+        format!("POST /questions HTTP/1.1\r\n{ours}{close}content-length: {length}\r\n\r\n{yes}"),
+        format!("POST //answer HTTP/1.1\r\n{ours}{close}content-length: {length}\r\n\r\n{yes}"),
+        format!("POST /answer/ HTTP/1.1\r\n{ours}{close}content-length: {length}\r\n\r\n{yes}"),
+        format!("POST /x/../answer HTTP/1.1\r\n{ours}{close}content-length: {length}\r\n\r\n{yes}"),
+        // Bodies that are not what their heads say.
+        format!("POST /answer HTTP/1.1\r\n{ours}{close}content-length: 5\r\n\r\n{yes}"),
+        format!(
+            "POST /answer HTTP/1.1\r\n{ours}{close}content-length: 99999999999999999999\r\n\r\n{yes}"
+        ),
+        format!(
+            "POST /answer HTTP/1.1\r\n{ours}{close}content-length: {length}\r\ncontent-length: 3\r\n\r\n{yes}"
+        ),
+        format!(
+            "POST /answer HTTP/1.1\r\n{ours}{close}transfer-encoding: chunked\r\n\r\nzz\r\n{yes}\r\n0\r\n\r\n"
+        ),
+        format!(
+            "POST /answer HTTP/1.1\r\n{ours}{close}content-length: {}\r\n\r\n{}",
+            1 << 20,
+            "[".repeat(1 << 20)
+        ),
+        format!("POST /answer HTTP/1.1\r\n{ours}{close}content-length: 9\r\n\r\n[[[[[[[[["),
+    ];
+    for request in refused {
+        let said = say(&host, request.as_bytes()).await;
+        let shown: String = request.chars().take(120).collect();
+        // Nothing at all, or frames of another version of HTTP, is no answer.
+        let is_refused = !said.starts_with("HTTP/1") || (400..500).contains(&status(&said));
+        assert!(is_refused, "{shown:?} was answered: {said:.300}");
+        assert!(!said.contains("tickets"), "{shown:?} learnt something");
+        assert!(!answer.is_finished(), "{shown:?} decided something");
+    }
+    let said: Value = serde_json::from_str(&yes).unwrap();
+    assert_eq!(status(&post_answer(&host, &cookie, &said).await), 200);
+    assert_eq!(answer.await.unwrap(), Answer::AllowOnce);
+}
+
+#[tokio::test]
+async fn a_question_says_who_asks_and_how_long_it_waits() {
+    let (web, links) = start();
+    let first = ask(&web, ARGS);
+    let (host, cookie) = enter(&link_of(&links).await).await;
+    let question = open_question(&host, &cookie).await;
+    assert_eq!(question["asker"]["script"], "triage.js");
+    assert_eq!(question["asker"]["run"], "r1");
+    let remaining_ms = question["remaining_ms"].as_u64().unwrap();
+    assert!((1..=60_000).contains(&remaining_ms), "{remaining_ms}");
+    first.abort();
+}
+
 #[tokio::test]
 async fn what_is_shown_is_safe_and_what_decides_comes_first() {
     let (web, links) = start();
@@ -265,10 +378,10 @@ async fn what_is_shown_is_safe_and_what_decides_comes_first() {
         .collect();
     assert_eq!(
         names,
-        ["to", "zz", "aaa"],
-        "the short ones are not below the long one"
+        ["zz", "to", "aaa"],
+        "what is marked comes first, and the short ones are not below the long one"
     );
-    assert_eq!(fields[1]["lines"][0], "\\u{202e}evil\\u{1b}[2J");
+    assert_eq!(fields[0]["lines"][0], "\\u{202e}evil\\u{1b}[2J");
     assert_eq!(fields[2]["lines"].as_array().unwrap().len(), 10_000);
     let page = get_with(&host, "/", &cookie).await;
     assert!(

@@ -1,0 +1,177 @@
+// Makes the card of one question. Every text goes in as text, never as markup.
+"use strict";
+
+// Of a long text: its beginning and its end, so that nothing hides behind either.
+const LINES_FIRST = 10;
+const LINES_LAST = 3;
+// Longer lists of fields are counted; each of them stands right below.
+const NAMES_CHARS_MAX = 80;
+
+function element(name, text, kind) {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  if (kind) made.className = kind;
+  return made;
+}
+
+function plural(count, word) {
+  return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+}
+
+// A piece that goes on from the line above is in a list of its own.
+function line(shown, number) {
+  const goesOn = Array.isArray(shown);
+  const text = goesOn ? shown[0] : shown;
+  const made = element("div", text || " ", goesOn ? "goes-on" : undefined);
+  made.dataset.number = goesOn ? "↪" : number;
+  return made;
+}
+
+function lines(shown) {
+  let number = 0;
+  return shown.map((it) => line(it, Array.isArray(it) ? number : ++number));
+}
+
+function field(shown) {
+  const box = element("section", undefined, shown.marks.length ? "field marked" : "field");
+  const all = lines(shown.lines);
+  const head = element("h4", shown.name || "(a field without a name)");
+  const size = shown.kind === "text" ? `${plural(shown.lines.filter((it) => !Array.isArray(it)).length, "line")}, ` : "";
+  head.append(element("span", `${shown.kind}, ${size}${plural(shown.bytes, "byte")}, ${shown.digest.slice(0, 19)}…`));
+  head.lastChild.title = shown.digest;
+  box.append(head);
+  if (shown.marks.length) {
+    const marks = element("ul", undefined, "marks");
+    marks.append(...shown.marks.map((mark) => element("li", mark)));
+    box.append(marks);
+  }
+  const text = element("div", undefined, "lines");
+  const hidden = all.slice(LINES_FIRST, -LINES_LAST);
+  if (all.length <= LINES_FIRST + LINES_LAST + 1) {
+    text.append(...all);
+  } else {
+    const word = hidden.some((it) => it.className === "goes-on") ? "piece" : "line";
+    const more = element("button", `${plural(hidden.length, word)} NOT SHOWN HERE: show them`, "more");
+    more.type = "button";
+    more.addEventListener("click", () => {
+      more.replaceWith(...hidden);
+      text.classList.add("whole");
+      text.tabIndex = 0;
+      text.setAttribute("aria-label", `all of ${shown.name}`);
+      text.focus();
+    });
+    text.append(...all.slice(0, LINES_FIRST), more, ...all.slice(-LINES_LAST));
+  }
+  box.append(text);
+  return box;
+}
+
+function asks(question) {
+  const asker = question.asker;
+  const line = question.line ? `, line ${question.line}` : "";
+  const run = asker ? ` of run ${asker.run}` : "";
+  return [
+    "A tool of the server ", element("b", question.server), ", called by the script ",
+    element("b", asker ? asker.script : "(unnamed)"), `${line}. Call ${question.call}${run}.`,
+  ];
+}
+
+function rows(question) {
+  const digests = [["arguments", question.digest], ["description of the tool", question.description]];
+  if (question.asker) digests.push(["script", question.asker.digest]);
+  const all = [
+    ...question.rows.map((it) => [it.name, it.text, it.warns ? "warns" : undefined]),
+    ...digests.map(([of, digest]) => ["digests", `${of} ${digest}`, "digests"]),
+  ];
+  // What has several rows says its name once.
+  return all.flatMap(([name, text, kind], at) => [
+    element("dt", all[at - 1]?.[0] === name ? "" : name, kind), element("dd", text, kind),
+  ]);
+}
+
+function tick(shown, proposal) {
+  const label = element("label");
+  const box = element("input");
+  box.type = "checkbox";
+  box.value = shown.pointer;
+  box.checked = proposal.same.some((it) => it === shown.pointer || it.startsWith(`${shown.pointer}/`));
+  const first = shown.lines.slice(0, 1).flat().join("");
+  const value = shown.lines.length > 1 || first.length > 60 ? `${first.slice(0, 60)}…` : first;
+  label.append(box, " ", element("b", shown.name || "(a field without a name)"), " stays ", element("code", value || "(empty)"));
+  return label;
+}
+
+// What one more "yes" would be about, as it is ticked now.
+function covers(card, question) {
+  const words = (chosen) => {
+    const names = chosen.map((it) => it.parentElement.querySelector("b").textContent).join(", ");
+    return names.length > NAMES_CHARS_MAX ? plural(chosen.length, "field") : names;
+  };
+  const boxes = [...card.querySelectorAll(".same input")];
+  const same = boxes.filter((it) => it.checked);
+  const free = boxes.filter((it) => !it.checked);
+  const uses = Number(card.querySelector(".uses").value);
+  const scope = question.scopes[card.querySelector(".scope").selectedIndex] ?? question.scopes[0];
+  const equal = same.length ? `where ${words(same)} ${same.length === 1 ? "stays" : "stay"} equal` : "whatever their arguments are";
+  const open = free.length ? ` ${words(free)} may be anything.` : "";
+  card.querySelector(".like summary").textContent = `or approve up to ${plural(uses, "call")} ${equal} …`;
+  card.querySelector(".some").textContent = "Approve up to";
+  card.querySelector(".covers").textContent =
+    `This covers calls of ${question.tool} by this very script ${equal}.${open} ` +
+    "It covers no call with a field that this one does not have, and none after the script, the rules or the tool's description have changed, or the run has read other kinds of data. " +
+    `It ends with the ${scope.word}, and after ${scope.lasts} at the latest.`;
+}
+
+function like(card, question) {
+  const proposal = question.proposal;
+  card.querySelector(".alone").hidden = Boolean(proposal);
+  if (!proposal) return;
+  const details = card.querySelector(".like");
+  details.hidden = false;
+  card.querySelector(".uses").value = proposal.uses_max;
+  details.querySelector(".same").append(...question.fields.map((shown) => tick(shown, proposal)));
+  if (proposal.calls > 1) {
+    details.querySelector(".examples").append(...proposal.examples.map((text) => element("li", text)));
+    details.querySelector(".examples").before(element("p", `${plural(proposal.calls, "call")} of it were asked about so far, the first of them:`, "hint"));
+  }
+  const scope = card.querySelector(".scope");
+  scope.append(...question.scopes.map(({ word }) => {
+    const option = element("option", word);
+    option.value = word;
+    return option;
+  }));
+  details.querySelector(".same").addEventListener("change", () => { details.dataset.changed = "yes"; });
+  details.addEventListener("input", () => covers(card, question));
+  covers(card, question);
+}
+
+// What is said when several calls are approved.
+function terms(card) {
+  const said = {
+    answer: "allow",
+    uses_max: Number(card.querySelector(".uses").value),
+    scope: card.querySelector(".scope").value,
+  };
+  const details = card.querySelector(".like");
+  // Left alone, it is the proposal itself that is answered.
+  if (details.dataset.changed) {
+    said.same = [...details.querySelectorAll(".same input:checked")].map((it) => it.value);
+  }
+  return said;
+}
+
+function makeCard(question) {
+  const card = document.getElementById("card").content.firstElementChild.cloneNode(true);
+  card.id = `question-${question.id}`;
+  card.setAttribute("aria-label", `Allow ${question.tool}?`);
+  card.querySelector(".tool").textContent = question.tool;
+  card.querySelector(".asker").append(...asks(question));
+  card.querySelector(".prompts").append(...question.prompts.map((text) => element("li", text)));
+  card.querySelector(".size").textContent = `${plural(question.fields.length, "field")}, ${plural(question.bytes, "byte")}`;
+  card.querySelector(".fields").append(...question.fields.map(field));
+  if (!question.fields.length) card.querySelector(".fields").append(element("p", "Nothing but the call itself: it has no arguments.", "hint"));
+  card.querySelector(".rows").append(...rows(question));
+  like(card, question);
+  card.querySelector("form").addEventListener("submit", (event) => event.preventDefault());
+  return card;
+}
