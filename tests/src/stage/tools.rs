@@ -82,9 +82,7 @@ pub(super) fn all(log: &Arc<Log>, remark: &str) -> Vec<InProcessTool> {
         tool("twin.whoami", any(), |_| Ok(json!({"server": "twin"}))),
         tool("twin.write", any(), |_| Ok(json!({"ok": true}))),
         tool("box.environment", any(), |_| {
-            Ok(
-                json!({"API_TOKEN": format!("{}-configured", super::CANARY), "HOME": "/home/somebody"}),
-            )
+            Ok(json!({"API_TOKEN": format!("{}-configured", super::CANARY), "LANG": "C"}))
         }),
     ]
 }
