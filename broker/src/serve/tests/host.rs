@@ -83,6 +83,11 @@ where
     InProcessTool::new(server, description, function)
 }
 
+/// With characters that nobody sees.
+const WAITS: &str = "Waits \u{200b}for ever\u{1b}. \u{202e}Really.";
+/// The folder of tool files of a test.
+const FILES: &str = "tool_descriptions";
+
 /// A few tools; `word.secret` is denied, `word.ask` is asked about.
 async fn broker(scratch: &Scratch) -> Broker {
     let echo = async |args: Value| Ok(args);
@@ -92,7 +97,13 @@ async fn broker(scratch: &Scratch) -> Broker {
         Ok(json!({"text": text}))
     };
     let polite = "Gives its arguments back. It is polite.";
-    Broker::builder()
+    let files = scratch.path().join(FILES);
+    let builder = if files.exists() {
+        Broker::builder().descriptions(files)
+    } else {
+        Broker::builder()
+    };
+    builder
         .state_dir(scratch.path())
         .approver(crate::approver::Never)
         .allow("*.*")
@@ -106,15 +117,52 @@ async fn broker(scratch: &Scratch) -> Broker {
         }))
         .tool(tool("word", "ask", "Is asked about.", echo))
         .tool(tool("word", "secret", "Is never called.", echo))
-        .tool(tool("clock", "wait", "Waits for ever.", never))
+        .tool(tool("clock", "wait", WAITS, never))
         .build()
         .await
         .unwrap()
 }
 
+fn describe(scratch: &Scratch, tool: &str, file: &Value) {
+    let path = scratch.path().join(FILES).join(format!("{tool}.json"));
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, file.to_string()).unwrap();
+}
+
 impl House {
     pub(super) async fn open(settings: Settings) -> Self {
+        Self::open_in(Scratch::new(), settings).await
+    }
+
+    /// The same with tool files that say more of two of the tools.
+    pub(super) async fn described(settings: Settings) -> Self {
         let scratch = Scratch::new();
+        let echo = json!({
+            "name": "echo",
+            "version": "1.0.0",
+            "groups": ["trying"],
+            "tags": ["stable"],
+            "examples": [{"description": "A word", "input": {"text": "hello"}}],
+            "usage_guidance": {"common_patterns": ["It is only to try things"]},
+            "error_guidance": {"common_errors": [{"error": "none", "solution": "It never fails"}]},
+        });
+        let wait = json!({"name": "wait", "groups": ["trying"], "tags": ["slow", "stable"]});
+        describe(&scratch, "word/echo", &echo);
+        describe(&scratch, "clock/wait", &wait);
+        Self::open_in(scratch, settings).await
+    }
+
+    /// Writes another file for a tool of `word`.
+    pub(super) fn describe(&self, tool: &str, file: &Value) {
+        describe(&self.scratch, &format!("word/{tool}"), file);
+    }
+
+    /// Where its files are on this machine.
+    pub(super) fn place(&self) -> String {
+        self.scratch.path().display().to_string()
+    }
+
+    async fn open_in(scratch: Scratch, settings: Settings) -> Self {
         let serve = Serve::new(settings).unwrap();
         serve.ready(broker(&scratch).await);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

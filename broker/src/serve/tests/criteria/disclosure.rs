@@ -1,0 +1,349 @@
+//! Progressive disclosure, §3 to §10.
+
+use super::super::host::House;
+use super::super::*;
+use super::shown;
+
+shown! {
+    the_list_is_short_and_says_enough_to_choose_by:
+        ["pd-3.1-1", "pd-3.1-2", "pd-3.1-3", "pd-3.1-4", "pd-3.1-5", "pd-9-1"];
+    the_resource_is_listed_under_its_name:
+        ["pd-3.2-1", "pd-4.1-1", "pd-4.1-2", "pd-4.1-4", "pd-9-2"];
+    the_resource_explains_how_it_is_used: [
+        "pd-4.1-3", "pd-4.2-1", "pd-4.2-2", "pd-4.2-3", "pd-4.2-4", "pd-4.2-5", "pd-4.2-6",
+        "pd-4.2-7", "pd-4.2-8",
+    ];
+    full_descriptions_are_whole: ["pd-3.2-2", "pd-3.2-3", "pd-3.2-4", "pd-9-4"];
+    the_query_chooses_what_is_described: [
+        "pd-3.2-5", "pd-4.3-1", "pd-4.3-2", "pd-4.3-3", "pd-4.4-1", "pd-4.4-2", "pd-4.4-3",
+        "pd-9-3",
+    ];
+    without_names_nothing_is_described: ["pd-4.3-4", "pd-6.1-1", "pd-9-5"];
+    what_was_not_read_is_not_called: ["pd-5.1-2", "pd-6.2-1", "pd-9-6", "pd-9-7"];
+    reading_opens_a_tool_for_the_session: ["pd-5.1-1", "pd-5.1-3", "pd-5.2-1"];
+    sessions_open_nothing_for_each_other: ["pd-5.1-4", "pd-5.2-2", "pd-9-8"];
+    a_session_that_is_over_opens_nothing: ["pd-5.2-3", "pd-5.2-4", "pd-10.3-2"];
+    rules_and_approvals_stay_where_they_were:
+        ["pd-5.3-1", "pd-5.3-2", "pd-10.1-1", "pd-10.1-2"];
+    an_unknown_tool_is_named_beside_the_others: ["pd-6.3-1"];
+    a_file_for_each_tool_is_read_anew_when_it_changes:
+        ["pd-4.4-4", "pd-7.1-1", "pd-7.2-1", "pd-7.2-2", "pd-7.2-3"];
+    the_recommended_prompt_has_the_whole_workflow:
+        ["pd-8.2-1", "pd-8.2-2", "pd-8.2-3", "pd-8.2-4"];
+    what_may_never_be_called_is_not_shown: ["pd-10.2-1", "pd-10.2-2"];
+    texts_hide_nothing: ["pd-10.2-3"];
+    fetches_have_a_rate: ["pd-10.3-1"];
+}
+
+const URI: &str = "resource:///tool_descriptions";
+
+async fn progressive(way: Way) -> Host {
+    Host::connect(way, in_mode(Mode::Progressive)).await
+}
+
+async fn listed(host: &mut Host) -> Vec<Value> {
+    let list = host.request("tools/list", json!({})).await.unwrap();
+    list["tools"].as_array().unwrap().clone()
+}
+
+async fn the_list_is_short_and_says_enough_to_choose_by(way: Way) {
+    let mut host = progressive(way).await;
+    let tools = listed(&mut host).await;
+    let of_servers: Vec<_> = tools
+        .iter()
+        .filter(|it| it.get("groups").is_some())
+        .collect();
+    assert_eq!(of_servers.len(), 5, "{tools:?}");
+    for tool in of_servers {
+        assert!(!tool["description"].as_str().unwrap().is_empty(), "{tool}");
+        let open = json!({"type": "object", "additionalProperties": true});
+        assert_eq!(tool["inputSchema"], open);
+        let text = tool.to_string();
+        for detail in [
+            "Any text",
+            "It is polite",
+            "examples",
+            "usage",
+            "outputSchema",
+        ] {
+            assert!(!text.contains(detail), "{detail} in {text}");
+        }
+    }
+}
+
+async fn the_resource_is_listed_under_its_name(way: Way) {
+    let mut host = progressive(way).await;
+    let list = host.request("resources/list", json!({})).await.unwrap();
+    let resource = &list["resources"][0];
+    assert_eq!(resource["uri"], URI);
+    assert_eq!(resource["name"], "tool_descriptions");
+    assert_eq!(resource["mimeType"], "application/json");
+}
+
+async fn the_resource_explains_how_it_is_used(way: Way) {
+    let mut host = progressive(way).await;
+    let list = host.request("resources/list", json!({})).await.unwrap();
+    let about = list["resources"][0]["description"].as_str().unwrap();
+    let mut from = 0;
+    for step in [
+        "1. CHOOSE",
+        "tools/list",
+        "2. READ",
+        "?tools=TOOL_1,TOOL_2",
+        "3. CALL",
+    ] {
+        from += about[from..]
+            .find(step)
+            .unwrap_or_else(|| panic!("{step} in {about}"));
+    }
+    for part in [
+        "resource:///tool_descriptions?tools=TOOL_NAME",
+        "CANNOT be called before",
+        "TOOL_DESCRIPTION_REQUIRED",
+        "authorizes the tool for the session",
+        "enough to choose by",
+    ] {
+        assert!(about.contains(part), "{part} in {about}");
+    }
+}
+
+async fn full_descriptions_are_whole(way: Way) {
+    let house = House::described(in_mode(Mode::Progressive)).await;
+    let mut host = house.host(way, json!({})).await;
+    let echo = &host.descriptions("?tools=word.echo").await["word.echo"];
+    let text = &echo["inputSchema"]["properties"]["text"];
+    assert_eq!(text, &json!({"type": "string", "description": "Any text"}));
+    assert_eq!(echo["examples"][0]["input"], json!({"text": "hello"}));
+    assert!(
+        echo["error_guidance"].to_string().contains("never fails"),
+        "{echo}"
+    );
+    assert!(
+        echo["usage_guidance"].to_string().contains("only to try"),
+        "{echo}"
+    );
+}
+
+async fn the_query_chooses_what_is_described(way: Way) {
+    let mut host = progressive(way).await;
+    let names: Vec<String> = listed(&mut host)
+        .await
+        .iter()
+        .filter(|it| it.get("groups").is_some())
+        .map(|it| it["name"].as_str().unwrap().to_owned())
+        .collect();
+    for chosen in [&names[..1], &names[1..3], &names[..]] {
+        let query = format!("?tools={}", chosen.join(","));
+        let found = host.descriptions(&query).await;
+        let found = found.as_object().unwrap();
+        assert!(found.keys().eq(chosen), "{query}");
+        for (name, full) in found {
+            assert_eq!(&full["name"], name);
+            assert!(full["inputSchema"].is_object() && full["description"].is_string());
+        }
+    }
+}
+
+async fn without_names_nothing_is_described(way: Way) {
+    let mut host = progressive(way).await;
+    for query in ["", "?", "?tools=", "?tools=,", "?tool=word.echo"] {
+        let message = "You must specify one or more tool names in the 'tools' parameter.";
+        let examples = [
+            "resource:///tool_descriptions?tools=tool_name",
+            "resource:///tool_descriptions?tools=tool1,tool2",
+        ];
+        let error = json!({
+            "code": "MISSING_TOOL_SELECTION",
+            "message": message,
+            "examples": examples,
+        });
+        assert_eq!(host.descriptions(query).await, json!({"error": error}));
+    }
+}
+
+/// That a call of this tool says where to read first, and nothing else.
+async fn expect_required(host: &mut Host, tool: &str) {
+    let result = host.call(tool, json!({"text": "a"})).await;
+    let error = json!({
+        "code": "TOOL_DESCRIPTION_REQUIRED",
+        "message": format!("Tool '{tool}' requires fetching its description before use."),
+        "resource_uri": format!("{URI}?tools={tool}"),
+    });
+    let said: Value = serde_json::from_str(text(&result)).unwrap();
+    assert_eq!(said, json!({"error": error}));
+    assert!(is_error(&result));
+}
+
+async fn what_was_not_read_is_not_called(way: Way) {
+    let mut host = progressive(way).await;
+    expect_required(&mut host, "word_echo").await;
+    host.descriptions("?tools=word_to-upper").await;
+    expect_required(&mut host, "word_echo").await;
+    let scripted = host.run("return await word.echo({})").await;
+    assert!(text(&scripted).contains("TOOL_DESCRIPTION_REQUIRED"));
+}
+
+async fn reading_opens_a_tool_for_the_session(way: Way) {
+    let mut host = progressive(way).await;
+    host.descriptions("?tools=word_echo").await;
+    for _ in 0..3 {
+        let result = host.call("word_echo", json!({"text": "a"})).await;
+        assert_eq!(
+            result["structuredContent"],
+            json!({"text": "a"}),
+            "{result}"
+        );
+    }
+    let scripted = host.run("return (await word.echo({text: 'a'})).text").await;
+    assert_eq!(scripted["structuredContent"]["value"], "a", "{scripted}");
+}
+
+async fn sessions_open_nothing_for_each_other(way: Way) {
+    let house = House::open(in_mode(Mode::Progressive)).await;
+    let mut first = house.host(way, json!({})).await;
+    let mut second = house.host(way, json!({})).await;
+    first.descriptions("?tools=word_echo").await;
+    second.descriptions("?tools=word_to-upper").await;
+    expect_required(&mut first, "word_to-upper").await;
+    expect_required(&mut second, "word_echo").await;
+    assert!(!is_error(&first.call("word_echo", json!({})).await));
+    assert!(!is_error(&second.call("word_to-upper", json!({})).await));
+}
+
+async fn a_session_that_is_over_opens_nothing(way: Way) {
+    let brief = Settings {
+        session_idle: std::time::Duration::ZERO,
+        ..in_mode(Mode::Progressive)
+    };
+    let house = House::open(brief).await;
+    let mut host = house.host(way, json!({})).await;
+    match way.over {
+        // The process is the session: the next one knows nothing.
+        Over::Streams => {
+            host.descriptions("?tools=word_echo").await;
+            drop(host);
+            let mut next = house.host(way, json!({})).await;
+            expect_required(&mut next, "word_echo").await;
+        }
+        Over::Http => {
+            let read = json!({"uri": format!("{URI}?tools=word_echo")});
+            let _ = host.request("resources/read", read).await;
+            let call = json!({"name": "word_echo", "arguments": {"text": "a"}});
+            let said = format!("{:?}", host.request("tools/call", call).await);
+            let over = ["TOOL_DESCRIPTION_REQUIRED", "the session is over"];
+            assert!(over.iter().any(|it| said.contains(it)), "{said}");
+        }
+    }
+}
+
+async fn rules_and_approvals_stay_where_they_were(way: Way) {
+    let mut host = progressive(way).await;
+    host.descriptions("?tools=word.ask,word.secret").await;
+    let asked = host.call("word.ask", json!({})).await;
+    assert!(
+        is_error(&asked) && text(&asked).contains("unanswered"),
+        "{asked}"
+    );
+    let call = json!({"name": "word.secret", "arguments": {}});
+    let denied = host.request("tools/call", call).await.unwrap_err();
+    assert_eq!(denied["code"], -32_602, "{denied}");
+    let hidden = "const name = 'secret'; return await word[name]({}).catch((e) => e.code)";
+    let denied = host.run(hidden).await;
+    assert_ne!(denied["structuredContent"]["value"], json!({}), "{denied}");
+    assert!(
+        !denied.to_string().contains("\"outcome\":\"returned\""),
+        "{denied}"
+    );
+}
+
+async fn an_unknown_tool_is_named_beside_the_others(way: Way) {
+    let mut host = progressive(way).await;
+    let found = host.descriptions("?tools=word_echo,unknown_tool").await;
+    assert!(found["word_echo"]["inputSchema"].is_object());
+    let unknown = &found["unknown_tool"];
+    assert_eq!(unknown["error"], "Tool 'unknown_tool' not found");
+    assert!(unknown["available_tools"].to_string().contains("word.echo"));
+}
+
+async fn a_file_for_each_tool_is_read_anew_when_it_changes(way: Way) {
+    let house = House::described(in_mode(Mode::Progressive)).await;
+    let mut host = house.host(way, json!({})).await;
+    let first = host.descriptions("?tools=word.echo").await;
+    assert_eq!(host.descriptions("?tools=word.echo").await, first);
+    let (first, digest) = (&first["word.echo"], &first["word.echo"]["digest"]);
+    assert_eq!(first["version"], "1.0.0", "{first}");
+    house.describe("echo", &json!({"name": "echo", "version": "2.0.0-changed"}));
+    let second = host.descriptions("?tools=word.echo").await;
+    assert_eq!(second["word.echo"]["version"], "2.0.0-changed", "{second}");
+    assert_ne!(&second["word.echo"]["digest"], digest);
+}
+
+async fn the_recommended_prompt_has_the_whole_workflow(way: Way) {
+    let mut host = progressive(way).await;
+    let params = json!({"name": "use_tools"});
+    let prompt = host.request("prompts/get", params).await.unwrap();
+    let said = prompt["messages"][0]["content"]["text"].as_str().unwrap();
+    assert_eq!(said, crate::serve::system_prompt(Mode::Progressive));
+    for part in [
+        "1. FIND",
+        "2. READ",
+        "3. CALL",
+        "enough to choose by",
+        "without ?tools= fails",
+        "resource:///tool_descriptions?tools=server.tool",
+    ] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+}
+
+async fn what_may_never_be_called_is_not_shown(way: Way) {
+    let mut host = progressive(way).await;
+    assert!(
+        !json!(listed(&mut host).await)
+            .to_string()
+            .contains("secret")
+    );
+    let found = host.descriptions("?tools=word.secret").await;
+    let entry = &found["word.secret"];
+    assert_eq!(entry["error"], "Tool 'word.secret' not found");
+    assert!(!entry["available_tools"].to_string().contains("secret"));
+}
+
+async fn texts_hide_nothing(way: Way) {
+    let house = House::described(in_mode(Mode::Progressive)).await;
+    let mut host = house.host(way, json!({})).await;
+    let list = json!(listed(&mut host).await).to_string();
+    let details = host
+        .call(
+            "get_tool_details",
+            json!({"tools": ["word.echo", "clock.wait"]}),
+        )
+        .await;
+    assert!(list.contains("for ever") && text(&details).contains("Really"));
+    let place = house.place();
+    for said in [&list, text(&details)] {
+        assert!(!said.contains(&place), "a path of this machine in {said}");
+        let is_hidden = |it: char| matches!(it, '\u{202e}' | '\u{200b}' | '\u{e0041}' | '\u{1b}');
+        assert!(!said.contains(is_hidden), "{said:?}");
+    }
+}
+
+async fn fetches_have_a_rate(way: Way) {
+    let rate = airlock_core::session::FetchRate {
+        burst: 1,
+        per_minute: 1,
+    };
+    let settings = Settings {
+        fetch_rate: rate,
+        ..in_mode(Mode::Progressive)
+    };
+    let mut host = Host::connect(way, settings).await;
+    host.descriptions("?tools=word.echo").await;
+    let read = json!({"uri": format!("{URI}?tools=word.echo")});
+    let error = host.request("resources/read", read).await.unwrap_err();
+    assert_eq!(error["data"]["error"]["code"], "RATE_LIMITED");
+    assert!(
+        !is_error(&host.call("word_echo", json!({})).await),
+        "what is open stays open"
+    );
+}

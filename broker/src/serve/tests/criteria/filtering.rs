@@ -1,0 +1,125 @@
+//! Groups and tags, SEP-1300.
+
+use super::super::host::House;
+use super::super::*;
+use super::shown;
+
+shown! {
+    filtering_is_declared: ["gt-declared"];
+    groups_are_listed_with_what_they_are: ["gt-groups"];
+    tags_are_listed_with_what_they_are: ["gt-tags"];
+    tools_carry_their_groups_and_tags: ["gt-carried", "gt-many", "gt-across"];
+    a_filter_takes_any_group_and_every_tag: ["gt-any", "gt-all", "gt-both"];
+    without_a_filter_everything_is_as_it_was: ["gt-absent"];
+}
+
+async fn described(way: Way) -> Host {
+    let house = House::described(in_mode(Mode::Progressive)).await;
+    house.host(way, json!({})).await
+}
+
+async fn names(host: &mut Host, params: Value) -> Vec<String> {
+    let list = host.request("tools/list", params).await.unwrap();
+    let tools = list["tools"].as_array().unwrap().iter();
+    tools
+        .map(|it| it["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+async fn filtering_is_declared(way: Way) {
+    let mut host = described(way).await;
+    let (method, params) = match way.era {
+        Era::Legacy => ("initialize", json!({"protocolVersion": "2025-11-25"})),
+        Era::Modern => ("server/discover", json!({})),
+    };
+    let capabilities = &host.request(method, params).await.unwrap()["capabilities"];
+    for list in ["groups", "tags"] {
+        let changes = &capabilities["filtering"][list]["listChanged"];
+        assert!(changes.is_boolean(), "{capabilities}");
+        let extension = &capabilities["extensions"]["dev.airlock/filtering"][list];
+        assert_eq!(&extension["listChanged"], changes);
+    }
+}
+
+/// Every entry of a list has these members as texts.
+fn expect_texts(list: &Value, members: &[&str]) {
+    for entry in list.as_array().unwrap() {
+        for member in members {
+            assert!(
+                entry[member].as_str().is_some_and(|it| !it.is_empty()),
+                "{entry}"
+            );
+        }
+    }
+}
+
+async fn groups_are_listed_with_what_they_are(way: Way) {
+    let mut host = described(way).await;
+    let groups = &host.request("groups/list", json!({})).await.unwrap()["groups"];
+    expect_texts(groups, &["name", "title", "description"]);
+    let names: Vec<_> = groups
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["name"])
+        .collect();
+    assert_eq!(names, ["clock", "trying", "word"]);
+}
+
+async fn tags_are_listed_with_what_they_are(way: Way) {
+    let mut host = described(way).await;
+    let tags = &host.request("tags/list", json!({})).await.unwrap()["tags"];
+    expect_texts(tags, &["name", "description"]);
+    let names: Vec<_> = tags
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["name"])
+        .collect();
+    assert_eq!(names, ["slow", "stable"]);
+}
+
+async fn tools_carry_their_groups_and_tags(way: Way) {
+    let mut host = described(way).await;
+    let list = host.request("tools/list", json!({})).await.unwrap();
+    let tools = list["tools"].as_array().unwrap();
+    let tool = |name: &str| tools.iter().find(|it| it["name"] == name).unwrap();
+    assert_eq!(tool("word_echo")["groups"], json!(["word", "trying"]));
+    assert_eq!(tool("word_echo")["tags"], json!(["stable"]));
+    assert_eq!(tool("clock_wait")["groups"], json!(["clock", "trying"]));
+    assert_eq!(tool("clock_wait")["tags"], json!(["slow", "stable"]));
+}
+
+async fn a_filter_takes_any_group_and_every_tag(way: Way) {
+    let mut host = described(way).await;
+    for (filter, expected) in [
+        (
+            json!({"groups": ["trying"]}),
+            vec!["clock_wait", "word_echo"],
+        ),
+        (json!({"groups": ["clock", "nothing"]}), vec!["clock_wait"]),
+        (json!({"tags": ["stable"]}), vec!["clock_wait", "word_echo"]),
+        (json!({"tags": ["stable", "slow"]}), vec!["clock_wait"]),
+        (
+            json!({"groups": ["word"], "tags": ["stable"]}),
+            vec!["word_echo"],
+        ),
+        (json!({"groups": ["word"], "tags": ["slow"]}), vec![]),
+        (json!({"groups": ["nothing"]}), vec![]),
+    ] {
+        let mut found = names(&mut host, json!({"filter": filter})).await;
+        found.sort();
+        assert_eq!(found, expected, "{filter}");
+    }
+}
+
+async fn without_a_filter_everything_is_as_it_was(way: Way) {
+    let mut host = described(way).await;
+    let all = names(&mut host, json!({})).await;
+    assert!(all.len() > 5, "{all:?}");
+    names(&mut host, json!({"filter": {"groups": ["clock"]}})).await;
+    assert_eq!(names(&mut host, json!({})).await, all);
+    let no_choice = json!({"filter": {"groups": [], "tags": []}});
+    let of_servers = names(&mut host, no_choice).await;
+    assert!(of_servers.iter().all(|it| all.contains(it)) && of_servers.len() == 5);
+}

@@ -1,0 +1,240 @@
+//! What clients are advised to do about many tools and about scripts that call
+//! them, where airlock does it in their place.
+
+use super::super::*;
+use super::shown;
+
+shown! {
+    few_tools_are_there_at_once_and_many_as_needed: ["bp-threshold"];
+    words_and_patterns_find_tools: ["bp-search", "bp-keywords"];
+    search_then_details_then_the_call: ["bp-layers", "bp-by-server"];
+    there_are_levels_of_detail: ["bp-levels", "bp-typed", "bp-any"];
+    one_tool_calls_all_and_the_list_stays: ["bp-stable"];
+    only_the_result_and_the_console_return: ["bp-final"];
+    running_a_script_approves_none_of_its_calls: ["bp-each-call"];
+    a_yes_to_calls_like_it_is_checked_for_each: ["bp-grant"];
+    a_script_has_no_network: ["bp-no-network"];
+    a_script_ends_in_time: ["bp-limits"];
+    long_output_is_cut: ["bp-output"];
+    a_failed_call_is_an_exception: ["bp-throws"];
+    what_nobody_caught_is_the_result: ["bp-uncaught"];
+}
+
+async fn knowing(way: Way) -> Host {
+    knowing_as(way, json!({})).await
+}
+
+async fn knowing_as(way: Way, capabilities: Value) -> Host {
+    let settings = Settings {
+        disclosure: Disclosure::Full,
+        ..Settings::default()
+    };
+    Host::connect_as(way, settings, capabilities).await
+}
+
+async fn few_tools_are_there_at_once_and_many_as_needed(way: Way) {
+    for (percent, at_once) in [(3, true), (0, false)] {
+        let settings = Settings {
+            disclosure: Disclosure::Auto,
+            disclosure_percent: percent,
+            ..Settings::default()
+        };
+        let mut host = Host::connect(way, settings).await;
+        let list = host.request("tools/list", json!({})).await.unwrap();
+        assert_eq!(list.to_string().contains("It is polite."), at_once);
+        let result = host.run("return await word.echo({})").await;
+        assert_eq!(is_error(&result), !at_once, "{result}");
+    }
+}
+
+async fn words_and_patterns_find_tools(way: Way) {
+    let mut host = Host::connect(way, settings()).await;
+    for (args, expected) in [
+        (json!({"query": "make a text upper case"}), "word.to-upper"),
+        (
+            json!({"query": "^clock\\.w", "mode": "regex"}),
+            "clock.wait",
+        ),
+    ] {
+        let found = host.call("search_tools", args).await;
+        let first = &found["structuredContent"]["tools"][0];
+        assert_eq!(first["name"], expected, "{found}");
+        assert!(text(&found).contains(expected), "{found}");
+    }
+}
+
+async fn search_then_details_then_the_call(way: Way) {
+    let mut host = Host::connect(way, settings()).await;
+    let found = host
+        .call("search_tools", json!({"query": "upper case"}))
+        .await;
+    let said = text(&found);
+    let (server, tool) = (said.find("word"), said.find("to-upper"));
+    assert!(server.is_some() && server < tool, "{said}");
+    assert!(!said.contains("Any text"), "only a line for each: {said}");
+    let details = json!({"tools": ["word.to-upper"]});
+    let details = host.call("get_tool_details", details).await;
+    assert!(text(&details).contains("Any text"), "{details}");
+    let result = host
+        .run("return (await word.to_upper({text: 'a'})).text")
+        .await;
+    assert_eq!(result["structuredContent"]["value"], "A", "{result}");
+}
+
+async fn there_are_levels_of_detail(way: Way) {
+    let mut host = Host::connect(way, settings()).await;
+    let mut lengths = Vec::new();
+    for detail in ["names", "lines", "signatures"] {
+        let args = json!({"query": "echo", "detail": detail, "limit": 1});
+        lengths.push(text(&host.call("search_tools", args).await).len());
+    }
+    let details = json!({"tools": ["word.echo"]});
+    let full = host.call("get_tool_details", details).await;
+    let said = text(&full);
+    lengths.push(said.len());
+    assert!(lengths.is_sorted_by(|a, b| a < b), "{lengths:?}");
+    assert!(
+        said.contains("text?: string") && said.contains("Promise<any>"),
+        "{said}"
+    );
+}
+
+async fn one_tool_calls_all_and_the_list_stays(way: Way) {
+    let mut host = Host::connect(way, in_mode(Mode::Stable)).await;
+    let before = host.request("tools/list", json!({})).await.unwrap();
+    host.call("get_tool_details", json!({"tools": ["word.echo"]}))
+        .await;
+    let call = json!({"name": "word.echo", "args": {"text": "a"}});
+    let result = host.call("call_tool", call).await;
+    assert_eq!(result["structuredContent"], json!({"text": "a"}));
+    let after = host.request("tools/list", json!({})).await.unwrap();
+    assert_eq!(before["tools"], after["tools"]);
+}
+
+async fn only_the_result_and_the_console_return(way: Way) {
+    let mut host = knowing(way).await;
+    let code = "const all = [];
+        for (const text of ['between', 'calls']) all.push((await word.echo({text})).text);
+        console.log('a line'); return all.length";
+    let result = host.run(code).await;
+    assert_eq!(result["structuredContent"]["value"], 2, "{result}");
+    assert!(text(&result).contains("a line"), "{result}");
+    assert!(!result.to_string().contains("between"), "{result}");
+}
+
+const ASKS_TWICE: &str = "const told = [];
+    for (const text of ['same', 'same', 'other'])
+        told.push(await word.ask({text}).then(() => 'made', (e) => e.code));
+    return told";
+
+/// Runs to the end; the person gives these answers, and refuses after them.
+async fn answered(way: Way, answers: &[Value]) -> (Value, usize) {
+    let mut host = knowing_as(way, json!({"elicitation": {}})).await;
+    let mut answers = answers.iter();
+    let mut next = || {
+        let refuse = json!({"decision": "refuse"});
+        let content = answers.next().unwrap_or(&refuse);
+        json!({"action": "accept", "content": content})
+    };
+    let mut asked = 0;
+    let mut params = json!({"name": "run_script", "arguments": {"code": ASKS_TWICE}});
+    if way.era == Era::Legacy {
+        let id = host.begin("tools/call", params).await;
+        loop {
+            let message = host.hear().await;
+            if message["id"] == id && message.get("method").is_none() {
+                return (message["result"].clone(), asked);
+            }
+            if message["method"] == "elicitation/create" {
+                asked += 1;
+                let reply = json!({"jsonrpc": "2.0", "id": message["id"], "result": next()});
+                host.say(&reply.to_string()).await;
+            }
+        }
+    }
+    loop {
+        let result = host.request("tools/call", params.clone()).await.unwrap();
+        let Some(questions) = result["inputRequests"].as_object() else {
+            return (result, asked);
+        };
+        asked += questions.len();
+        let responses = questions.keys().map(|key| (key.clone(), next()));
+        params["inputResponses"] = responses.collect::<serde_json::Map<_, _>>().into();
+        params["requestState"] = result["requestState"].clone();
+    }
+}
+
+async fn running_a_script_approves_none_of_its_calls(way: Way) {
+    let once = [json!({"decision": "allow"})];
+    let (result, asked) = answered(way, &once).await;
+    let value = &result["structuredContent"]["value"];
+    assert_eq!(value[0], "made", "{result}");
+    assert_ne!(value[1], "made", "{result}");
+    assert_eq!(asked, 3, "{result}");
+}
+
+async fn a_yes_to_calls_like_it_is_checked_for_each(way: Way) {
+    let like_it = [json!({"decision": "allow-tool", "uses": 2})];
+    let (result, asked) = answered(way, &like_it).await;
+    let value = &result["structuredContent"]["value"];
+    assert_eq!(
+        (&value[0], &value[1]),
+        (&json!("made"), &json!("made")),
+        "{result}"
+    );
+    assert_ne!(value[2], "made", "{result}");
+    assert_eq!(asked, 2, "the other text is another question: {result}");
+}
+
+async fn a_script_has_no_network(way: Way) {
+    let mut host = knowing(way).await;
+    let code =
+        "const ways = ['fetch', 'XMLHttpRequest', 'WebSocket', 'require', 'process', 'Deno'];
+        return ways.filter((name) => name in globalThis)";
+    let result = host.run(code).await;
+    assert_eq!(result["structuredContent"]["value"], json!([]), "{result}");
+}
+
+async fn a_script_ends_in_time(way: Way) {
+    let mut host = knowing(way).await;
+    for code in ["while (true) {}", "await clock.wait({})"] {
+        let args = json!({"code": code, "timeout_ms": 200});
+        let result = host.call("run_script", args).await;
+        let code = &result["structuredContent"]["code"];
+        assert!(is_error(&result) && code == "limit-time", "{result}");
+    }
+}
+
+async fn long_output_is_cut(way: Way) {
+    let mut host = knowing(way).await;
+    let result = host
+        .run("console.log('x'.repeat(100000)); return 'y'.repeat(100000)")
+        .await;
+    assert!(
+        result.to_string().len() < 100_000,
+        "{}",
+        text(&result).len()
+    );
+    assert!(
+        text(&result).contains("of 100000 bytes"),
+        "{}",
+        text(&result)
+    );
+}
+
+async fn a_failed_call_is_an_exception(way: Way) {
+    let mut host = knowing(way).await;
+    let code = "try { await word.fail({}) } catch (e) { return [e instanceof ToolError, e.code] }";
+    let result = host.run(code).await;
+    let value = &result["structuredContent"]["value"];
+    assert_eq!(value, &json!([true, "tool-failed"]), "{result}");
+}
+
+async fn what_nobody_caught_is_the_result(way: Way) {
+    let mut host = knowing(way).await;
+    let result = host.run("await word.echo({});\nawait word.fail({})").await;
+    assert!(is_error(&result));
+    for part in ["no luck", "script.js:2", "word.echo"] {
+        assert!(text(&result).contains(part), "{part} in {result}");
+    }
+}
