@@ -14,6 +14,7 @@ pub mod demo;
 mod drive;
 mod era_file;
 pub mod journal_file;
+mod listing_file;
 pub mod lock_file;
 mod process_group;
 pub mod render;
@@ -31,5 +32,5 @@ pub use airlock_core as core;
 pub use approver::Approver;
 pub use broker::{
     Broker, BuildError, Builder, Cancel, Check, CheckReport, InProcessTool, NoChance, RunEvent,
-    Running, Script, Seat, ToolFailure,
+    Running, Script, Seat, ServerState, ServerStatus, ToolFailure,
 };

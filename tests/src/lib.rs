@@ -10,4 +10,5 @@ pub mod real_hosts;
 pub mod real_servers;
 pub mod serving;
 pub mod stage;
+pub mod stdio_host;
 pub mod vitals;

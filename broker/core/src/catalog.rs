@@ -20,6 +20,8 @@ pub struct Tool {
     /// Name of the flat form, `server_tool(...)`; empty when it would collide.
     pub flat: String,
     pub description_digest: Digest,
+    /// Of what its server itself says of it, without any tool file.
+    pub upstream_digest: Digest,
     pub effects: Effects,
     /// What it reads and writes, as our configuration says.
     pub labelling: Arc<Labelling>,

@@ -30,6 +30,8 @@ pub enum Reply {
     /// The call provably did not leave: the server cannot be reached. `why` is for the
     /// person and the journal, never for the script.
     NotSent { why: String },
+    /// The call did not leave: its server describes the tool otherwise than it was decided with.
+    Changed,
     /// It left, and no answer came: time-out, dead server, answer too large or unreadable.
     Lost { why: String, cause: LostCause },
 }
@@ -84,18 +86,16 @@ pub fn judge(reply: Reply, tool: &Tool, limits: &Limits) -> Judged {
             })
         }
         Reply::NotSent { why } => {
-            let message = "the server cannot be reached; the call did not leave".into();
-            let failure = failure(tool, Code::ServerUnavailable);
+            let message = "the server cannot be reached; the call did not leave";
+            let unavailable = not_sent(tool, Code::ServerUnavailable, message);
             Judged {
-                outcome: Outcome::Failure(Failure {
-                    message,
-                    retryable: true,
-                    ..failure
-                }),
-                reported: ReportedOutcome::NotSent,
-                code: Some(Code::ServerUnavailable),
                 why: Some(why),
+                ..unavailable
             }
+        }
+        Reply::Changed => {
+            let message = "the server now describes the tool otherwise; the call did not leave";
+            not_sent(tool, Code::DescriptionChanged, message)
         }
         Reply::Lost { why, cause } => {
             let message = format!("{}; the call may have had its effect", says(cause));
@@ -107,6 +107,19 @@ pub fn judge(reply: Reply, tool: &Tool, limits: &Limits) -> Judged {
                 why: Some(why),
             }
         }
+    }
+}
+
+fn not_sent(tool: &Tool, code: Code, message: &str) -> Judged {
+    Judged {
+        outcome: Outcome::Failure(Failure {
+            message: message.to_owned(),
+            retryable: code == Code::ServerUnavailable,
+            ..failure(tool, code)
+        }),
+        reported: ReportedOutcome::NotSent,
+        code: Some(code),
+        why: None,
     }
 }
 

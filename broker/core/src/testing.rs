@@ -17,6 +17,7 @@ pub(crate) fn tool(id: &str) -> Tool {
         member: id.tool.0.to_string(),
         flat: String::new(),
         description_digest: Digest::of(id.to_string().as_bytes()),
+        upstream_digest: Digest::of(id.to_string().as_bytes()),
         effects: Effects::default(),
         labelling: Arc::default(),
         pinned: None,

@@ -41,3 +41,21 @@ pub enum BuildError {
     #[error("{}", policies::summary(.0))]
     Policies(Vec<Finding>),
 }
+
+impl BuildError {
+    /// For a broker that goes on without what is wrong.
+    pub(super) fn into_problem(self) -> Problem {
+        match self {
+            Self::Server(problem)
+            | Self::Labels(problem)
+            | Self::ToolFiles(problem)
+            | Self::Lock(problem) => problem,
+            other => Problem::new(
+                "policy-invalid",
+                "the tools that servers list now are not offered",
+                other.to_string(),
+                "`airlock policy check` lists everything that is wrong with the policies",
+            ),
+        }
+    }
+}

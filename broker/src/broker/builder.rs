@@ -4,24 +4,25 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use airlock_core::decide::Standing;
-use airlock_core::flow::{FlowSpec, Unfitting};
+use airlock_core::flow::FlowSpec;
 use airlock_core::grant::Grant;
 use airlock_core::id::{ServerName, ToolId};
 use airlock_core::limits::Limits;
-use airlock_core::problem::Problem;
-use airlock_core::rules::{BadPattern, Level, Pattern, Rule, Rules};
+use airlock_core::rules::{BadPattern, Level, Pattern, Rule};
 use airlock_core::run::{Fsync, GuestIdentity};
-use airlock_core::session::Disclosed;
 use airlock_core::shared::SessionName;
 use codegen::lock::Lock;
+use futures_util::future::join_all;
 use serde_json::Value;
 
-use super::locked;
+use super::checks::CompiledChecks;
+use super::roster::{Change, Roster};
+use super::servers::Servers;
 use super::shares::Shares;
-use super::shelf::{Opened, Shelf, Sources};
-use super::tools::{Offered, Tools, tool_left_out, unmatched};
-use super::{Broker, BuildError, InProcessTool, Inner, policies};
+use super::shelf::{Opened, Shelf};
+use super::sources::Sources;
+use super::tools::Offered;
+use super::{Broker, BuildError, InProcessTool, Inner};
 use crate::approver::Approver;
 use crate::clock::Clock;
 use crate::config::{
@@ -29,13 +30,14 @@ use crate::config::{
 };
 use crate::era_file;
 use crate::journal_file::StateDir;
-use crate::lock_file::{self, LockFile, Pin};
+use crate::listing_file::Listings;
+use crate::lock_file::{LockFile, Pin};
 use crate::resolve::Resolver;
 use crate::sandbox::Sandbox;
 use crate::shared_file::SharedFile;
 use crate::tool_files::ToolFiles;
 use crate::tsc::Compiler;
-use crate::upstream::{Caps, ConnectError, Listed, ServerSpec, Surroundings, Upstream};
+use crate::upstream::{Caps, ServerSpec, Surroundings, Upstream};
 
 /// Collects what a broker is made of. Without rules nothing is allowed, and
 /// without an approver nothing is asked.
@@ -57,6 +59,7 @@ pub struct Builder {
     secrets: Secrets,
     base_env: Vec<(String, String)>,
     servers_required: bool,
+    servers_join_later: bool,
     session: Option<SessionName>,
     project: Option<PathBuf>,
     grants: Vec<Grant>,
@@ -95,10 +98,7 @@ impl Builder {
 
     #[must_use]
     pub fn server(mut self, spec: ServerSpec) -> Self {
-        self.servers.push(Server {
-            spec,
-            trust: Trust::default(),
-        });
+        self.servers.push(Server::new(spec));
         self
     }
 
@@ -241,6 +241,14 @@ impl Builder {
         self
     }
 
+    /// The broker is then there at once, with the tools that servers listed when they were last
+    /// seen. Each server joins when it is there, or when it is needed; [`Broker::changes`] tells.
+    #[must_use]
+    pub fn servers_join_later(mut self, later: bool) -> Self {
+        self.servers_join_later = later;
+        self
+    }
+
     pub async fn build(self) -> Result<Broker, BuildError> {
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
         let state = StateDir::new(self.state_dir.clone().ok_or(BuildError::NoStateDir)?);
@@ -253,47 +261,27 @@ impl Builder {
             result_bytes_max: self.limits.result_bytes_max as usize,
             ..Caps::default()
         };
-        let specs: Vec<_> = self
-            .servers
-            .iter()
-            .map(|server| server.spec.clone())
-            .collect();
         let surroundings = Surroundings {
             base_env: self.base_env.clone(),
             caps,
             eras: era_file::memory(state.path()),
         };
         let loading = tokio::task::spawn_blocking(Sandbox::load_embedded);
-        let (upstream, listed) = Upstream::connect_all(specs, &surroundings).await;
+        let specs = self.servers.iter().map(|it| it.spec.clone()).collect();
+        let upstream = Upstream::new(specs, &surroundings);
+        let roster = self.roster(lock, state.path(), &upstream).await?;
         let sandbox = loading.await.map_err(|_| BuildError::Interrupted)??;
-
-        let (offered, mut problems) = self.offered(listed, lock.as_ref())?;
-        problems.extend(
-            lock.iter()
-                .flat_map(|lock| locked::problems(lock, &offered)),
-        );
-        let sayings = Arc::new(self.flow.sayings.clone());
-        let tools = Tools::of(&offered, &opened.loaded, &sayings, self.unknown_keys);
-        problems.extend(labels_unfitting(&self.flow, &tools)?);
+        let sources = self.sources();
+        let has_policies = !self.policies.is_empty();
+        let checks = CompiledChecks::new(self.unknown_keys);
+        let shelf = Shelf::new(sources, roster, opened, checks)?;
         let resolver = Resolver::new(&self.flow.roots, &self.servers);
-        let policies = policies::load(&self.policies, &tools)?.map(Arc::new);
-        problems.extend(policies.iter().flat_map(|it| policies::problems(it)));
-        let has_policies = policies.is_some();
-        let mut rules = Rules::new(self.rules, self.approver.is_some());
-        if let Some(policies) = policies {
-            rules = rules.with_policies(policies);
+        let idle = self.servers.iter();
+        let idle = idle.map(|it| (it.spec.name.clone(), it.idle));
+        let servers = Servers::new(upstream, shelf, idle, runtime.clone());
+        if self.servers_join_later {
+            servers.start();
         }
-        problems.extend(
-            rules
-                .unmatched(&tools.catalog)
-                .into_iter()
-                .map(|(rule, closest)| unmatched(rule, closest)),
-        );
-        let standing = Standing {
-            catalog: Arc::default(),
-            rules: Arc::new(rules),
-            disclosed: Disclosed::All,
-        };
         Ok(Broker(Arc::new(Inner {
             guest: GuestIdentity {
                 name: sandbox.name().to_owned(),
@@ -303,7 +291,7 @@ impl Builder {
             limits: self.limits,
             secrets: self.secrets,
             clock: Clock::start(),
-            upstream,
+            servers,
             in_process: index(self.in_process),
             approver: self.approver,
             resolver,
@@ -312,17 +300,6 @@ impl Builder {
                 known: Arc::new(self.flow.known),
                 ..FlowSpec::default()
             }),
-            shelf: Shelf::new(
-                Sources {
-                    offered,
-                    sayings,
-                    unknown_keys: self.unknown_keys,
-                },
-                opened,
-                tools,
-                standing,
-                problems,
-            ),
             fsync: self.fsync,
             compiler: Compiler::new(self.tsc, self.base_env, state.path()),
             shares,
@@ -330,6 +307,54 @@ impl Builder {
             runtime,
             going: super::going::Going::default(),
         })))
+    }
+
+    /// What is known of the servers at the start: what they say now, or what they said before.
+    async fn roster(
+        &self,
+        lock: Option<Lock>,
+        state_dir: &Path,
+        upstream: &Upstream,
+    ) -> Result<Roster, BuildError> {
+        let listings = Listings::new(state_dir);
+        let mut roster = Roster::new(self.servers.clone(), lock, self.secrets.clone(), listings);
+        if self.servers_join_later {
+            roster.recall();
+            return Ok(roster);
+        }
+        let listing = self.servers.iter().map(|it| upstream.list(&it.spec.name));
+        for listed in join_all(listing).await.into_iter().flatten() {
+            roster.apply(Change::Listed(Box::new(listed)));
+        }
+        match roster.first_unavailable() {
+            Some(problem) if self.servers_required => Err(BuildError::Server(problem.clone())),
+            _ => Ok(roster),
+        }
+    }
+
+    fn sources(&self) -> Sources {
+        let mut own: Vec<Offered> = Vec::new();
+        for tool in &self.in_process {
+            let description = tool.description.clone();
+            match own.iter_mut().find(|offer| offer.server == tool.server) {
+                Some(offer) => offer.tools.push(description),
+                None => own.push(Offered {
+                    server: tool.server.clone(),
+                    trust: Trust::own(),
+                    target: None,
+                    says: None,
+                    pin: Pin::Free,
+                    tools: vec![description],
+                }),
+            }
+        }
+        Sources {
+            own,
+            sayings: Arc::new(self.flow.sayings.clone()),
+            policies: self.policies.clone(),
+            rules: self.rules.clone(),
+            approver_is_there: self.approver.is_some(),
+        }
     }
 
     /// What is kept for more than one run, read once so that what is wrong with it shows now.
@@ -360,87 +385,6 @@ impl Builder {
         }
         Ok(())
     }
-
-    /// What servers and this process offer, and what is wrong with single servers.
-    fn offered(
-        &self,
-        listed: Vec<Listed>,
-        lock: Option<&Lock>,
-    ) -> Result<(Vec<Offered>, Vec<Problem>), BuildError> {
-        let mut problems = Vec::new();
-        let mut offered = Vec::new();
-        for list in listed {
-            let server = list.server.0.to_string();
-            if let Some(failure) = &list.failure {
-                let problem = self.unavailable(&server, failure);
-                if self.servers_required {
-                    return Err(BuildError::Server(problem));
-                }
-                problems.push(problem);
-                continue;
-            }
-            for bad in &list.problems {
-                problems.push(tool_left_out(&server, bad.to_string()));
-            }
-            let trust = self.servers.iter().find(|it| *it.spec.name.0 == *server);
-            let trust = trust.map(|it| it.trust.clone()).unwrap_or_default();
-            let says = lock_file::says(&list);
-            let target = self.target(&server);
-            let pin = match (lock, &target) {
-                (Some(lock), Some(target)) => Pin::of(lock, &server, target),
-                _ => Pin::Free,
-            };
-            offered.push(Offered {
-                server,
-                trust,
-                target,
-                says,
-                pin,
-                tools: self.struck(list.tools),
-            });
-        }
-        for tool in &self.in_process {
-            let description = tool.description.clone();
-            match offered.iter_mut().find(|offer| offer.server == tool.server) {
-                Some(offer) => offer.tools.push(description),
-                None => offered.push(Offered {
-                    server: tool.server.clone(),
-                    trust: Trust::own(),
-                    target: None,
-                    says: None,
-                    pin: Pin::Free,
-                    tools: vec![description],
-                }),
-            }
-        }
-        Ok((offered, problems))
-    }
-
-    fn target(&self, server: &str) -> Option<String> {
-        let found = self.servers.iter().find(|it| *it.spec.name.0 == *server);
-        let mut target = found?.spec.target();
-        self.secrets.strike_text(&mut target);
-        Some(target)
-    }
-
-    /// A server may repeat its credentials in its own descriptions, which the model reads.
-    fn struck(&self, mut tools: Vec<Value>) -> Vec<Value> {
-        tools
-            .iter_mut()
-            .for_each(|tool| self.secrets.strike_value(tool));
-        tools
-    }
-
-    fn unavailable(&self, server: &str, failure: &ConnectError) -> Problem {
-        let mut why = failure.to_string();
-        self.secrets.strike_text(&mut why);
-        Problem::new(
-            "server-unavailable",
-            format!("the server `{server}` cannot be used"),
-            why,
-            failure.next(),
-        )
-    }
 }
 
 fn index(tools: Vec<InProcessTool>) -> HashMap<ToolId, InProcessTool> {
@@ -452,36 +396,4 @@ fn index(tools: Vec<InProcessTool>) -> HashMap<ToolId, InProcessTool> {
         .into_iter()
         .filter_map(|tool| Some((id(&tool)?, tool)))
         .collect()
-}
-
-/// A table of labels that fits nothing is a mistake where its server is there, and may be about
-/// another run where it is not.
-fn labels_unfitting(flow: &FlowConfig, tools: &Tools) -> Result<Vec<Problem>, BuildError> {
-    let takes = |id: &ToolId| {
-        let description = tools
-            .descriptions
-            .iter()
-            .find(|it| it.server == *id.server.0 && it.name == *id.tool.0)?;
-        let properties = description.input_schema.get("properties")?.as_object()?;
-        Some(properties.keys().cloned().collect())
-    };
-    let mut problems = Vec::new();
-    for unfitting in flow.sayings.unfitting(&tools.catalog, takes) {
-        let is_certain = unfitting.is_certain;
-        let problem = labels_problem(unfitting);
-        if is_certain {
-            return Err(BuildError::Labels(problem));
-        }
-        problems.push(problem);
-    }
-    Ok(problems)
-}
-
-fn labels_problem(unfitting: Unfitting) -> Problem {
-    let next = unfitting.closest.map_or_else(
-        || "`airlock types --detail names` lists all tools".to_owned(),
-        |meant| format!("did you mean `{meant}`?"),
-    );
-    let what = format!("the labels in {} fit nothing", unfitting.origin);
-    Problem::new("config-invalid", what, unfitting.what, next)
 }

@@ -11,9 +11,9 @@ use super::tools::Offered;
 use crate::lock_file::{self, Pin};
 
 /// Of all servers that are reached somewhere; the host's own tools are not locked.
-pub(super) fn lock(offered: &[Offered]) -> Lock {
+pub(super) fn lock<'a>(offered: impl IntoIterator<Item = &'a Offered>) -> Lock {
     let servers = offered
-        .iter()
+        .into_iter()
         .filter_map(|offer| Some((offer.server.clone(), server(offer)?)));
     Lock {
         servers: servers.collect(),
@@ -37,7 +37,7 @@ fn server(offer: &Offered) -> Option<Server> {
 }
 
 /// Everything that is refused because of the lock file, server by server.
-pub(super) fn problems(lock: &Lock, offered: &[Offered]) -> Vec<Problem> {
+pub(super) fn problems(lock: &Lock, offered: &[&Offered]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for offer in offered {
         let (Some(target), Pin::Held(held)) = (&offer.target, &offer.pin) else {

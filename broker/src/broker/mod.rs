@@ -11,11 +11,15 @@ mod event;
 mod going;
 mod locked;
 mod policies;
+mod roster;
 mod running;
 mod script;
 mod seat;
+mod servers;
 mod shares;
 mod shelf;
+mod sources;
+mod status;
 mod tool;
 mod tools;
 
@@ -25,7 +29,7 @@ use std::time::Duration;
 
 use airlock_core::catalog::Catalog;
 use airlock_core::code::Code;
-use airlock_core::decide::{Answer, AuthorizedCall, CallParts, Question, Standing};
+use airlock_core::decide::{Answer, AuthorizedCall, Question, Standing};
 use airlock_core::flow::{Carried, FlowSpec, Labels};
 use airlock_core::grant::{Grant, Use};
 use airlock_core::id::{GrantId, RunId, ServerName, ToolId, ToolName};
@@ -40,6 +44,7 @@ use codegen::description::Description;
 use codegen::lock::Lock;
 use codegen::stub::{ServerStubs, StubTable, ToolStub};
 use futures_util::future::LocalBoxFuture;
+use tokio::sync::watch;
 
 use crate::approver::Approver;
 use crate::clock::Clock;
@@ -50,10 +55,10 @@ use crate::resolve::Resolver;
 use crate::sandbox::Sandbox;
 use crate::shared_file::SharedError;
 use crate::tsc::Compiler;
-use crate::upstream::Upstream;
 use going::Going;
+use servers::Servers;
 use shares::Shares;
-use shelf::Shelf;
+pub(crate) use shelf::Known;
 
 pub use build_error::BuildError;
 pub use builder::Builder;
@@ -65,6 +70,7 @@ pub(crate) use policies::policies_of;
 pub use running::Running;
 pub use script::Script;
 pub use seat::Seat;
+pub use status::{ServerState, ServerStatus};
 pub use tool::{InProcessTool, ToolFailure};
 
 /// A run that began so recently may not have its journal yet.
@@ -80,10 +86,9 @@ pub(crate) struct Inner {
     pub(crate) limits: Limits,
     pub(crate) secrets: Secrets,
     pub(crate) clock: Clock,
-    upstream: Upstream,
+    servers: Arc<Servers>,
     in_process: HashMap<ToolId, InProcessTool>,
     approver: Option<Arc<dyn Approver>>,
-    shelf: Shelf,
     /// What runs are watched with, unless nobody wants to know.
     flow: Option<FlowSpec>,
     pub(crate) resolver: Resolver,
@@ -155,7 +160,7 @@ impl Broker {
             Err(_) => return never_started(Code::Internal),
         };
         let now_ms = broker.clock.now_ms();
-        let known = broker.shelf.now();
+        let known = broker.known();
         let standing = Standing {
             disclosed: seat.disclosed,
             ..known.standing.clone()
@@ -220,7 +225,7 @@ impl Broker {
     /// What can be known to be wrong with a script without running it.
     pub async fn check(&self, script: &Script) -> CheckReport {
         let broker = &*self.0;
-        let known = broker.shelf.now();
+        let known = broker.known();
         let (name, text) = (&script.name, &script.text);
         let compiler = &broker.compiler;
         CheckReport::of(name, text, known.surface(), &broker.secrets, compiler).await
@@ -229,25 +234,30 @@ impl Broker {
     /// The tools that scripts may see.
     #[must_use]
     pub fn catalog(&self) -> Arc<Catalog> {
-        Arc::clone(&self.0.shelf.now().standing.catalog)
+        Arc::clone(&self.known().standing.catalog)
     }
 
     /// The names under which scripts find them.
     #[must_use]
     pub fn stubs(&self) -> Arc<StubTable> {
-        Arc::clone(&self.0.shelf.now().stubs)
+        Arc::clone(&self.known().stubs)
     }
 
     /// Whether some call of this tool might be made: no rule denies them all.
     #[must_use]
     pub fn may_ever_call(&self, tool: &ToolId) -> bool {
-        !self.0.shelf.last().1.standing.rules.deny_always(tool)
+        !self.rules().deny_always(tool)
     }
 
     /// Whether a text may be repeated: no credential stands in it.
     #[must_use]
     pub fn is_quotable(&self, text: &str) -> bool {
         self.0.secrets.strike(text).is_none()
+    }
+
+    /// Credentials in a text become what stands for them.
+    pub(crate) fn strike(&self, text: &mut String) {
+        self.0.secrets.strike_text(text);
     }
 
     /// What each run is held to unless its script says otherwise.
@@ -259,7 +269,7 @@ impl Broker {
     /// The full descriptions of all tools: what their servers say, with what tool files say.
     #[must_use]
     pub fn descriptions(&self) -> Arc<Vec<Description>> {
-        Arc::clone(&self.0.shelf.now().descriptions)
+        Arc::clone(&self.known().descriptions)
     }
 
     /// What scripts may call, as TypeScript declarations: all tools, or those that fit a pattern.
@@ -271,7 +281,7 @@ impl Broker {
     /// The same, with what the types do not say.
     #[must_use]
     pub fn declared(&self, level: Level, patterns: &[Pattern]) -> Declarations {
-        let known = self.0.shelf.now();
+        let known = self.known();
         let chosen = |server: &str, tool: &str| {
             let id = ToolId {
                 server: ServerName(server.into()),
@@ -286,20 +296,49 @@ impl Broker {
     /// The rules that decide, besides what a human says.
     #[must_use]
     pub fn rules(&self) -> Arc<Rules> {
-        Arc::clone(&self.0.shelf.last().1.standing.rules)
+        Arc::clone(&self.0.servers.shelf.last().1.standing.rules)
+    }
+
+    /// One state of what is known of all tools.
+    pub(crate) fn known(&self) -> Arc<Known> {
+        self.0.known()
+    }
+
+    /// How each configured server stands.
+    #[must_use]
+    pub fn servers(&self) -> Vec<ServerStatus> {
+        self.known().servers.clone()
+    }
+
+    /// Counts how often tools have changed because a server has joined, has changed, or rests.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.0.servers.shelf.changes()
+    }
+
+    /// Connects to a server and reads its tools, unless that was done. An error says why that
+    /// cannot be.
+    pub async fn join(&self, server: &ServerName) -> Result<(), String> {
+        self.0.servers.join(server).await
+    }
+
+    /// Ends the connection to a server that is there on demand, until it is needed again.
+    /// False when it is called right now, or has to be there.
+    pub async fn rest(&self, server: &ServerName) -> bool {
+        self.0.servers.rest(server).await
     }
 
     /// What went wrong without stopping the others: a server that cannot be reached,
     /// a tool that cannot be offered, a rule that matches nothing, a tool file that does not fit.
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
-        self.0.shelf.now().problems.clone()
+        self.known().problems.clone()
     }
 
     /// What the servers said of their tools when they were connected, as a lock file has it.
     #[must_use]
     pub fn lock(&self) -> Lock {
-        locked::lock(self.0.shelf.offered())
+        self.0.servers.shelf.lock()
     }
 
     /// Where a run's journal is.
@@ -316,14 +355,18 @@ impl Broker {
 
     /// Ends all connections and the servers that were started for them.
     pub async fn close(self) {
-        self.0.upstream.close().await;
+        self.0.servers.close().await;
     }
 }
 
 impl Inner {
+    pub(crate) fn known(&self) -> Arc<Known> {
+        self.servers.shelf.now()
+    }
+
     /// The tools, without a look at the tool files: what they say decides nothing.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
-        Arc::clone(&self.shelf.last().1.standing.catalog)
+        Arc::clone(&self.servers.shelf.last().1.standing.catalog)
     }
 
     /// Performs a call that was decided: in this process, or by its server.
@@ -332,15 +375,10 @@ impl Inner {
         call: AuthorizedCall,
         wall: Duration,
     ) -> LocalBoxFuture<'static, Reply> {
-        let CallParts { tool, args, .. } = call.into_parts();
-        match self.in_process.get(&tool) {
-            Some(function) => function.call(args.value().clone()),
-            None => {
-                Box::pin(
-                    self.upstream
-                        .call(&tool.server, &tool.tool, args.bytes().to_vec(), wall),
-                )
-            }
+        let call = call.into_parts();
+        match self.in_process.get(&call.tool) {
+            Some(function) => function.call(call.args.value().clone()),
+            None => Box::pin(Arc::clone(&self.servers).call(call, wall)),
         }
     }
 

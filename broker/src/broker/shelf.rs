@@ -1,19 +1,26 @@
-//! What is known of all tools. Where a folder of tool files is named, it is
-//! looked at before each run and each list, and read anew when it has changed.
-//! That changes what is said of a tool, never which tools there are or which
-//! arguments they accept.
+//! What is known of all tools: from the servers as they come, go and change, and
+//! from the folder of tool files, which is looked at before each run and each
+//! list. A tool file changes what is said of a tool, never which tools there are
+//! or which arguments they accept.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use airlock_core::decide::Standing;
-use airlock_core::flow::Sayings;
+use airlock_core::id::ToolId;
 use airlock_core::problem::Problem;
 use codegen::check::Surface;
 use codegen::description::Description;
+use codegen::lock::Lock;
 use codegen::stub::StubTable;
+use tokio::sync::watch;
 
-use super::tools::{Offered, Tools};
-use crate::config::UnknownKeys;
+use super::BuildError;
+use super::checks::CompiledChecks;
+use super::locked;
+use super::roster::{Change, Roster};
+use super::sources::{Ruling, Sources};
+use super::status::ServerStatus;
 use crate::tool_files::{Loaded, Stamp, ToolFiles};
 
 /// One state of what is known; a run keeps the one that it started with.
@@ -23,6 +30,9 @@ pub(crate) struct Known {
     pub(crate) descriptions: Arc<Vec<Description>>,
     pub(crate) stubs: Arc<StubTable>,
     pub(crate) problems: Vec<Problem>,
+    pub(crate) servers: Vec<ServerStatus>,
+    /// Places in `descriptions`.
+    pub(super) by_name: HashMap<(String, String), usize>,
 }
 
 impl Known {
@@ -30,21 +40,29 @@ impl Known {
     pub(crate) fn surface(&self) -> Surface<'_> {
         Surface::new(&self.stubs, &self.descriptions)
     }
+
+    pub(crate) fn description(&self, tool: &ToolId) -> Option<&Description> {
+        let name = (tool.server.0.to_string(), tool.tool.0.to_string());
+        self.descriptions.get(*self.by_name.get(&name)?)
+    }
 }
 
 pub(super) struct Shelf {
     sources: Sources,
     files: Option<ToolFiles>,
-    /// Problems that have nothing to do with the files.
-    lasting: Vec<Problem>,
+    /// What has happened and was not taken in yet.
+    news: Mutex<Vec<Change>>,
+    making: Mutex<Making>,
     current: RwLock<(Stamp, Arc<Known>)>,
+    changes: watch::Sender<u64>,
 }
 
-/// What the tools are made of besides the files. It stays what it was at the start.
-pub(super) struct Sources {
-    pub(super) offered: Vec<Offered>,
-    pub(super) sayings: Arc<Sayings>,
-    pub(super) unknown_keys: UnknownKeys,
+/// What the next state is made from.
+struct Making {
+    roster: Roster,
+    checks: CompiledChecks,
+    files: Loaded,
+    ruling: Ruling,
 }
 
 /// What the files said at the start.
@@ -82,24 +100,75 @@ impl Opened {
 }
 
 impl Shelf {
+    /// While some server was never seen, what does not fit together may do so later; until
+    /// then there is no tool.
     pub(super) fn new(
         sources: Sources,
+        roster: Roster,
         opened: Opened,
-        tools: Tools,
-        standing: Standing,
-        lasting: Vec<Problem>,
-    ) -> Self {
-        let known = known(tools, standing, &lasting);
-        Self {
+        mut checks: CompiledChecks,
+    ) -> Result<Self, BuildError> {
+        let files = opened.loaded;
+        let (known, ruling) = match sources.assemble(&roster, &files, &mut checks) {
+            Ok(assembled) => assembled,
+            Err(error) if roster.is_incomplete() => {
+                let nothing = sources.nothing(&roster, error.into_problem());
+                (nothing, Ruling::default())
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Self {
             sources,
             files: opened.files,
-            lasting,
+            news: Mutex::default(),
+            making: Mutex::new(Making {
+                roster,
+                checks,
+                files,
+                ruling,
+            }),
             current: RwLock::new((opened.stamp, Arc::new(known))),
-        }
+            changes: watch::Sender::new(0),
+        })
     }
 
-    pub(super) fn offered(&self) -> &[Offered] {
-        &self.sources.offered
+    /// What the servers say now, in the form of a lock.
+    pub(super) fn lock(&self) -> Lock {
+        locked::lock(lock(&self.making).roster.offered())
+    }
+
+    /// Counts how often something has changed because of a server.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Takes in what has happened; what happens meanwhile is taken in together. It computes.
+    pub(super) fn take(&self, change: Change) {
+        lock(&self.news).push(change);
+        let mut making = lock(&self.making);
+        let news = std::mem::take(&mut *lock(&self.news));
+        if news.is_empty() {
+            return;
+        }
+        news.into_iter()
+            .for_each(|change| making.roster.apply(change));
+        let (stamp, before) = self.last();
+        let Making {
+            roster,
+            checks,
+            files,
+            ruling,
+        } = &mut *making;
+        let known = match self.sources.assemble(roster, files, checks) {
+            Ok((known, ruled)) => {
+                *ruling = ruled;
+                known
+            }
+            Err(error) => before.in_spite_of(error.into_problem(), roster),
+        };
+        self.put(stamp, known);
+        drop(making);
+        self.changes.send_modify(|count| *count += 1);
     }
 
     /// What is known now.
@@ -112,10 +181,9 @@ impl Shelf {
         if found == stamp {
             return known;
         }
-        let known = Arc::new(self.anew(files, &known));
-        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        *current = (found, Arc::clone(&known));
-        known
+        let mut making = lock(&self.making);
+        let (_, known) = self.last();
+        self.put(found, self.anew(files, &known, &mut making))
     }
 
     /// What was known when somebody last looked.
@@ -124,43 +192,63 @@ impl Shelf {
         current.clone()
     }
 
+    fn put(&self, stamp: Stamp, known: Known) -> Arc<Known> {
+        let known = Arc::new(known);
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        *current = (stamp, Arc::clone(&known));
+        known
+    }
+
     /// A folder in which something is wrong changes nothing until it is put right.
-    fn anew(&self, files: &ToolFiles, before: &Known) -> Known {
+    fn anew(&self, files: &ToolFiles, before: &Known, making: &mut Making) -> Known {
         let wrong = match files.load() {
             Ok(loaded) if loaded.problems.is_empty() => {
-                let from = &self.sources;
-                let tools = Tools::of(&from.offered, &loaded, &from.sayings, from.unknown_keys);
-                return known(tools, before.standing.clone(), &self.lasting);
+                making.files = loaded;
+                let Making {
+                    roster,
+                    checks,
+                    files,
+                    ruling,
+                } = making;
+                return self.sources.described(roster, files, checks, ruling);
             }
             Ok(loaded) => loaded.problems,
             Err(problem) => vec![problem],
         };
         let kept = |problem: &&Problem| !wrong.contains(problem);
+        let problems = before.problems.iter().filter(kept).chain(&wrong);
         Known {
-            standing: before.standing.clone(),
-            descriptions: Arc::clone(&before.descriptions),
-            stubs: Arc::clone(&before.stubs),
-            problems: before
-                .problems
-                .iter()
-                .filter(kept)
-                .chain(&wrong)
-                .cloned()
-                .collect(),
+            problems: problems.cloned().collect(),
+            ..before.same()
         }
     }
 }
 
-fn known(tools: Tools, standing: Standing, lasting: &[Problem]) -> Known {
-    let mut problems = lasting.to_vec();
-    problems.extend(tools.problems);
-    Known {
-        standing: Standing {
-            catalog: Arc::new(tools.catalog),
-            ..standing
-        },
-        descriptions: Arc::new(tools.descriptions),
-        stubs: Arc::new(tools.stubs),
-        problems,
+impl Known {
+    /// What is new cannot be used: nothing changes but how the servers stand.
+    fn in_spite_of(&self, problem: Problem, roster: &Roster) -> Self {
+        let mut problems: Vec<_> = roster.problems().cloned().collect();
+        problems.push(problem);
+        Self {
+            problems,
+            servers: roster.statuses(),
+            ..self.same()
+        }
     }
+
+    fn same(&self) -> Self {
+        Self {
+            standing: self.standing.clone(),
+            descriptions: Arc::clone(&self.descriptions),
+            stubs: Arc::clone(&self.stubs),
+            problems: self.problems.clone(),
+            servers: self.servers.clone(),
+            by_name: self.by_name.clone(),
+        }
+    }
+}
+
+/// What is being made is replaced whole, so that a panic leaves nothing half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -14,11 +14,12 @@ use codegen::stub::{StubTable, ToolStub};
 use serde_json::Value;
 
 use super::checks::CompiledChecks;
-use crate::config::{Trust, UnknownKeys};
+use crate::config::Trust;
 use crate::lock_file::Pin;
 use crate::tool_files::{self, Loaded};
 
 /// One server's tools as they were listed.
+#[derive(Debug)]
 pub(super) struct Offered {
     pub(super) server: String,
     pub(super) trust: Trust,
@@ -41,13 +42,12 @@ pub(super) struct Tools {
 
 impl Tools {
     pub(super) fn of(
-        offered: &[Offered],
+        offered: &[&Offered],
         files: &Loaded,
         sayings: &Sayings,
-        unknown_keys: UnknownKeys,
+        checks: &mut CompiledChecks,
     ) -> Self {
         let mut tools = Self::default();
-        let mut checks = CompiledChecks::new(unknown_keys);
         for offer in offered {
             for tool in &offer.tools {
                 match Description::parse(&offer.server, tool) {
@@ -73,7 +73,7 @@ impl Tools {
             let known = stubs
                 .tools
                 .iter()
-                .filter_map(|stub| tools.tool(&stubs.server, (&trust, &pin), stub, &mut checks))
+                .filter_map(|stub| tools.tool(&stubs.server, (&trust, &pin), stub, checks))
                 .map(|tool| labelled(tool, sayings))
                 .map(Arc::new)
                 .collect();
@@ -119,6 +119,7 @@ impl Tools {
             member: stub.member.clone(),
             flat: stub.flat.clone().unwrap_or_default(),
             description_digest: description.digest,
+            upstream_digest: description.upstream,
             effects: effects(description, trust),
             labelling: Arc::default(),
             pinned: pin.holds(description),
@@ -220,6 +221,7 @@ pub(super) fn effects(description: &Description, trust: &Trust) -> Effects {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::UnknownKeys;
     use serde_json::json;
 
     fn offered(trust: Trust, tools: Vec<Value>) -> Tools {
@@ -232,10 +234,10 @@ mod tests {
             tools,
         };
         Tools::of(
-            &[offered],
+            &[&offered],
             &Loaded::default(),
             &Sayings::default(),
-            UnknownKeys::Warn,
+            &mut CompiledChecks::new(UnknownKeys::Warn),
         )
     }
 

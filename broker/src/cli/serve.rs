@@ -7,6 +7,7 @@ use std::time::Duration;
 use airlock_core::problem::Problem;
 use clap::{Args, ValueEnum};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 use super::approvers;
 use super::options::{LimitOptions, RuleOptions, ServerOptions, StateOptions, usage};
@@ -14,8 +15,8 @@ use super::run::build_problem;
 use super::screen::Screen;
 use super::signals::{cancel_on_signals, outlive_full_files};
 use super::{Outcome, exit, input, print, runtime};
-use crate::broker::{Broker, Cancel};
-use crate::config::{Config, Environment};
+use crate::broker::{Broker, Cancel, ServerState};
+use crate::config::{Config, Environment, units};
 use crate::serve::{self, BadToken, Disclosure, Gate, Mode, Serve, Settings};
 
 /// What still goes on then gets this long to be dropped.
@@ -64,6 +65,14 @@ pub(super) struct ServeOptions {
         help_heading = "Tools"
     )]
     disclosure_share: u64,
+    /// How long after the start requests wait for servers that were never seen before
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "2s",
+        help_heading = "Servers"
+    )]
+    start_wait: String,
     /// Print what a host may put into its system prompt, and do nothing else
     #[arg(long, help_heading = "Tools")]
     print_system_prompt: bool,
@@ -130,7 +139,15 @@ fn settings(options: &ServeOptions) -> Result<Settings, Problem> {
             "write a number from 0 to 100",
         ));
     }
+    let start_wait_ms = units::duration_ms(&options.start_wait).map_err(|bad| {
+        usage(
+            "`--start-wait` cannot be used",
+            bad.to_string(),
+            "write a time such as 2s or 500ms",
+        )
+    })?;
     Ok(Settings {
+        start_wait: Duration::from_millis(start_wait_ms),
         mode: match options.tools {
             Listed::Code => Mode::Code,
             Listed::Progressive => Mode::Progressive,
@@ -203,28 +220,17 @@ async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) 
         }
     };
     let building = async {
-        // One server that is away takes no other with it; the person at the host is asked.
+        // No server holds up another; the person at the host is asked.
         let builder = approvers::elsewhere(Broker::builder(), &config, screen)?;
-        let broker = builder
-            .config(config)
-            .build()
-            .await
-            .map_err(build_problem)?;
-        let told = |problem: &&Problem| problem.code != "tool-renamed";
-        let problems = broker.problems();
-        problems
-            .iter()
-            .filter(told)
-            .for_each(|problem| screen.warning(problem));
-        let servers = broker.catalog().servers().len();
-        let tools = broker.catalog().tools().count();
-        screen.remark(&format!(
-            "serving {tools} tools of {servers} servers on {place}\n"
-        ));
+        let builder = builder.servers_join_later(true).config(config);
+        let broker = builder.build().await.map_err(build_problem)?;
         serve.ready(broker.clone());
         Ok::<_, Problem>(broker)
     };
-    let mut broker = None;
+    let mut crier = Crier::new(screen, place);
+    let mut broker: Option<Broker> = None;
+    // Nothing changes before there is a broker.
+    let (_nothing, mut changes) = watch::channel(0);
     let hosting = async {
         match listening {
             None => serve.stdio().await,
@@ -234,7 +240,17 @@ async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) 
     tokio::pin!(building, hosting);
     let ended = loop {
         tokio::select! {
-            built = &mut building, if broker.is_none() => broker = Some(built?),
+            built = &mut building, if broker.is_none() => {
+                let built = built?;
+                crier.tell(&built);
+                changes = built.changes();
+                broker = Some(built);
+            }
+            Ok(()) = changes.changed() => {
+                if let Some(broker) = &broker {
+                    crier.tell(broker);
+                }
+            }
             ended = &mut hosting => break ended,
             why = cancel.cancelled() => {
                 serve.end(&why);
@@ -256,4 +272,50 @@ async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) 
             next,
         )
     })
+}
+
+/// Tells a person what becomes of the servers.
+struct Crier<'a> {
+    screen: &'a Screen,
+    place: String,
+    told: Vec<Problem>,
+    /// What was last said to be served.
+    line: String,
+}
+
+impl<'a> Crier<'a> {
+    fn new(screen: &'a Screen, place: String) -> Self {
+        Self {
+            screen,
+            place,
+            told: Vec::new(),
+            line: String::new(),
+        }
+    }
+
+    fn tell(&mut self, broker: &Broker) {
+        for problem in broker.problems() {
+            if problem.code != "tool-renamed" && !self.told.contains(&problem) {
+                self.screen.warning(&problem);
+                self.told.push(problem);
+            }
+        }
+        let servers = broker.servers();
+        let starting = servers
+            .iter()
+            .filter(|it| it.state == ServerState::Starting);
+        let line = match starting.count() {
+            0 => {
+                let (catalog, place) = (broker.catalog(), &self.place);
+                let (tools, servers) = (catalog.tools().count(), catalog.servers().len());
+                format!("serving {tools} tools of {servers} servers on {place}\n")
+            }
+            1 => format!("serving on {}; 1 server is starting\n", self.place),
+            count => format!("serving on {}; {count} servers are starting\n", self.place),
+        };
+        if line != self.line {
+            self.screen.remark(&line);
+            self.line = line;
+        }
+    }
 }

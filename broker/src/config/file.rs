@@ -17,6 +17,9 @@ use super::tsc::FileTsc;
 use super::{units, words};
 use crate::upstream::{Era, EraChoice};
 
+/// A server that was started on demand is left again after so long without a call.
+const IDLE_MS: u64 = 5 * 60 * 1_000;
+
 /// What one file says. Placeholders are not resolved yet.
 #[derive(Debug, Default)]
 pub(crate) struct FileConfig {
@@ -108,6 +111,12 @@ struct ServerTable {
     era: Option<String>,
     in_flight: Option<usize>,
     connect_timeout: Option<String>,
+    /// `at-once` or `on-demand`.
+    start: Option<String>,
+    /// How long a server that was started on demand stays without a call.
+    idle: Option<String>,
+    /// What it is good for, in a line.
+    about: Option<String>,
     #[serde(default)]
     trust_annotations: bool,
     #[serde(default)]
@@ -212,6 +221,22 @@ impl ServerTable {
                 problem(format!("`connect_timeout`: {bad}"), "correct the duration")
             })?),
         };
+        let idle_ms = match (self.start.as_deref(), &self.idle) {
+            (None | Some("at-once"), None) => None,
+            (None | Some("at-once"), Some(_)) => {
+                let why = "it has `idle`, which is about servers that start on demand";
+                return Err(problem(why.into(), "write start = \"on-demand\""));
+            }
+            (Some("on-demand"), None) => Some(IDLE_MS),
+            (Some("on-demand"), Some(text)) => Some(
+                units::duration_ms(text)
+                    .map_err(|bad| problem(format!("`idle`: {bad}"), "correct the duration"))?,
+            ),
+            (Some(other), _) => {
+                let why = format!("`{other}` is no way to start");
+                return Err(problem(why, "write at-once or on-demand"));
+            }
+        };
         let target = match (self.command, self.url) {
             (Some(command), None) if self.headers.is_empty() => {
                 let (command, args) = match self.args {
@@ -254,6 +279,8 @@ impl ServerTable {
             era: Some(era),
             in_flight_max: self.in_flight,
             connect_timeout_ms,
+            idle_ms,
+            about: self.about,
         };
         let trust = Trust {
             annotations: self.trust_annotations,

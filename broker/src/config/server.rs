@@ -42,6 +42,9 @@ pub(crate) struct Tuning {
     pub(crate) era: Option<EraChoice>,
     pub(crate) in_flight_max: Option<usize>,
     pub(crate) connect_timeout_ms: Option<u64>,
+    /// On demand, and left after so long without a call.
+    pub(crate) idle_ms: Option<u64>,
+    pub(crate) about: Option<String>,
 }
 
 /// Which of a server's tools only read and which destroy, as our configuration has it.
@@ -71,6 +74,23 @@ impl Trust {
 pub struct Server {
     pub spec: ServerSpec,
     pub trust: Trust,
+    /// It is connected to only when needed, and left again after so long without a call.
+    pub idle: Option<Duration>,
+    /// What it is good for, in a line.
+    pub about: Option<String>,
+}
+
+impl Server {
+    /// Connected to at the start, with no annotation believed.
+    #[must_use]
+    pub fn new(spec: ServerSpec) -> Self {
+        Self {
+            spec,
+            trust: Trust::default(),
+            idle: None,
+            about: None,
+        }
+    }
 }
 
 /// `NAME=COMMAND…` or `NAME=URL`.
@@ -172,8 +192,10 @@ impl Declared {
             .collect();
         Ok((
             Server {
-                spec,
                 trust: self.trust,
+                idle: self.tuning.idle_ms.map(Duration::from_millis),
+                about: self.tuning.about,
+                ..Server::new(spec)
             },
             resolver.secrets,
         ))

@@ -27,6 +27,7 @@ pub(super) fn reply(secrets: &Secrets, reply: &mut Reply) {
         }
         Reply::Refused { message, .. } => secrets.strike_text(message),
         Reply::NotSent { why } | Reply::Lost { why, .. } => secrets.strike_text(why),
+        Reply::Changed => {}
     }
 }
 

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
+use airlock_core::id::ServerName;
+use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
 
+use super::awaiting;
 use super::ending::Ending;
 use super::filter::{self, Filter};
 use super::request::Request;
@@ -13,6 +17,7 @@ use super::seal::{NoKey, Seal};
 use super::settings::{Mode, Settings};
 use super::shelf::Shelf;
 use super::{meta, prompt, resources};
+use crate::broker::{ServerState, ServerStatus};
 use crate::clock::Clock;
 use crate::upstream::Era;
 use crate::upstream::era::MODERN_VERSION;
@@ -28,6 +33,8 @@ struct Inner {
     clock: Clock,
     seal: Seal,
     ending: Ending,
+    /// Until then requests wait for servers whose tools nobody knows yet.
+    start_ends: Instant,
 }
 
 /// The methods that are answered before the servers are there.
@@ -46,7 +53,9 @@ impl Desk {
         shelf: watch::Receiver<Option<Arc<Shelf>>>,
         settings: Settings,
     ) -> Result<Self, NoKey> {
+        let start_ends = Instant::now() + settings.start_wait;
         Ok(Self(Arc::new(Inner {
+            start_ends,
             shelf,
             settings,
             clock: Clock::start(),
@@ -84,9 +93,16 @@ impl Desk {
             let (result, lasting) = self.at_once(method, request)?;
             return Ok(rpc::enveloped(result, era, lasting));
         }
-        let shelf = self.shelf().await?;
+        let shelf = self.shelf_for(method, request).await?;
         let (result, lasting) = match method {
-            "tools/list" => (self.tools(&shelf, request)?, Lasting::Private),
+            "tools/list" => {
+                let lasting = if shelf.is_filling() {
+                    Lasting::Briefly
+                } else {
+                    Lasting::Private
+                };
+                (self.tools(&shelf, request)?, lasting)
+            }
             "groups/list" => (filter::groups(&shelf), Lasting::Private),
             "tags/list" => (filter::tags(&shelf), Lasting::Private),
             "tools/call" => (self.call(&shelf, request).await?, Lasting::No),
@@ -123,13 +139,59 @@ impl Desk {
         Ok(answer)
     }
 
+    /// What is known of all tools, as it changes; nothing before the broker is there.
+    pub(super) fn shelves(&self) -> watch::Receiver<Option<Arc<Shelf>>> {
+        self.0.shelf.clone()
+    }
+
+    /// The tools that are there now; shortly after the start those of all servers, if that
+    /// is soon.
     async fn shelf(&self) -> Result<Arc<Shelf>, Refusal> {
-        let mut shelf = self.0.shelf.clone();
+        let filled = |shelf: &Option<Arc<Shelf>>| shelf.as_ref().is_some_and(|it| !it.is_filling());
+        let mut shelf = self.shelves();
+        let there = async {
+            let _ = timeout_at(self.0.start_ends, shelf.wait_for(filled)).await;
+            let there = shelf.wait_for(Option::is_some).await;
+            there.ok().and_then(|it| it.clone())
+        };
         let there = tokio::select! {
-            there = shelf.wait_for(Option::is_some) => there.ok().and_then(|it| it.clone()),
+            there = there => there,
             refusal = self.0.ending.refusal() => return Err(refusal),
         };
         there.ok_or_else(|| Refusal::new(rpc::INTERNAL, "the broker could not be set up"))
+    }
+
+    /// The same, with the servers that the request needs by name, however long they take.
+    async fn shelf_for(&self, method: &str, request: &Request) -> Result<Arc<Shelf>, Refusal> {
+        let shelf = self.shelf().await?;
+        let needed = awaiting::needed(&shelf, method, &request.params);
+        if needed.is_empty() {
+            return Ok(shelf);
+        }
+        let joining = needed.iter().map(|it| ServerName(it.as_str().into()));
+        let joining: Vec<_> = joining.collect();
+        let joined = join_all(joining.iter().map(|it| shelf.broker.join(it)));
+        tokio::select! {
+            _ = joined => {}
+            _ = request.cancel.cancelled() => return Ok(shelf),
+            refusal = self.0.ending.refusal() => return Err(refusal),
+        }
+        let seen = |shelf: &Option<Arc<Shelf>>| {
+            let status = |name: &String| {
+                let servers = shelf.as_ref().map(|it| &it.known.servers);
+                servers?.iter().find(|it| it.name == *name)
+            };
+            let settled = |it: &ServerStatus| {
+                it.tools.is_some() || matches!(it.state, ServerState::Unavailable(_))
+            };
+            needed.iter().all(|name| status(name).is_some_and(settled))
+        };
+        let mut shelves = self.shelves();
+        let there = tokio::select! {
+            there = shelves.wait_for(seen) => there.ok().and_then(|it| it.clone()),
+            refusal = self.0.ending.refusal() => return Err(refusal),
+        };
+        there.ok_or_else(|| Refusal::new(rpc::INTERNAL, "the broker is gone"))
     }
 
     fn initialized(&self, request: &Request) -> Value {
@@ -199,7 +261,7 @@ impl Desk {
 fn capabilities_of_ours() -> Value {
     let lists = json!({"groups": {"listChanged": false}, "tags": {"listChanged": false}});
     json!({
-        "tools": {},
+        "tools": {"listChanged": true},
         "resources": {},
         "prompts": {},
         "filtering": lists,

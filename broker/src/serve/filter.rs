@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::rpc::Refusal;
 use super::shelf::{Shelf, Shown};
+use crate::broker::Known;
 
 /// The tag of tools that the configuration knows to only read.
 const READ_ONLY: &str = "read-only";
@@ -34,8 +35,8 @@ impl Filter {
         }))
     }
 
-    pub(super) fn fits(&self, shelf: &Shelf, shown: &Shown) -> bool {
-        let (groups, tags) = (groups_of(shelf, shown), tags_of(shelf, shown));
+    pub(super) fn fits(&self, known: &Known, shown: &Shown) -> bool {
+        let (groups, tags) = (groups_of(known, shown), tags_of(known, shown));
         (self.groups.is_empty() || self.groups.iter().any(|it| groups.contains(it)))
             && self.tags.iter().all(|it| tags.contains(it))
     }
@@ -56,8 +57,10 @@ fn strings(filter: &Map<String, Value>, key: &str) -> Result<Vec<String>, Refusa
         .ok_or_else(wrong)
 }
 
-pub(super) fn groups_of(shelf: &Shelf, shown: &Shown) -> Vec<String> {
-    let file = shelf.description(shown).and_then(|it| it.file);
+pub(super) fn groups_of(known: &Known, shown: &Shown) -> Vec<String> {
+    let file = known
+        .description(&shown.tool.id)
+        .and_then(|it| it.file.as_ref());
     let mut groups = vec![shown.tool.id.server.0.to_string()];
     for group in file.iter().flat_map(|file| &file.groups) {
         if !groups.contains(group) {
@@ -67,8 +70,10 @@ pub(super) fn groups_of(shelf: &Shelf, shown: &Shown) -> Vec<String> {
     groups
 }
 
-pub(super) fn tags_of(shelf: &Shelf, shown: &Shown) -> Vec<String> {
-    let file = shelf.description(shown).and_then(|it| it.file);
+pub(super) fn tags_of(known: &Known, shown: &Shown) -> Vec<String> {
+    let file = known
+        .description(&shown.tool.id)
+        .and_then(|it| it.file.as_ref());
     let mut tags: Vec<String> = file.iter().flat_map(|it| it.tags.clone()).collect();
     let read_only = READ_ONLY.to_owned();
     if shown.tool.effects.is_known_read_only() && !tags.contains(&read_only) {
@@ -81,9 +86,10 @@ pub(super) fn tags_of(shelf: &Shelf, shown: &Shown) -> Vec<String> {
 pub(super) fn groups(shelf: &Shelf) -> Value {
     let mut groups: BTreeMap<String, usize> = BTreeMap::new();
     let mut servers = Vec::new();
+    let known = shelf.broker.known();
     for shown in &shelf.tools {
         servers.push(shown.tool.id.server.0.to_string());
-        for group in groups_of(shelf, shown) {
+        for group in groups_of(&known, shown) {
             *groups.entry(group).or_default() += 1;
         }
     }
@@ -101,8 +107,9 @@ pub(super) fn groups(shelf: &Shelf) -> Value {
 /// `tags/list`.
 pub(super) fn tags(shelf: &Shelf) -> Value {
     let mut tags: BTreeMap<String, usize> = BTreeMap::new();
+    let known = shelf.broker.known();
     for shown in &shelf.tools {
-        for tag in tags_of(shelf, shown) {
+        for tag in tags_of(&known, shown) {
             *tags.entry(tag).or_default() += 1;
         }
     }

@@ -5,6 +5,7 @@
 //! where it is decided for every other run.
 
 mod asking;
+mod awaiting;
 mod blocks;
 mod desk;
 mod disclosure;
@@ -28,7 +29,7 @@ mod suspended;
 mod text;
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -62,10 +63,14 @@ impl Serve {
         })
     }
 
-    /// The broker is there.
+    /// The broker is there. Called where a tokio runtime is entered, which then takes in what
+    /// changes.
     pub fn ready(&self, broker: Broker) {
+        let changes = broker.changes();
         let shelf = Shelf::new(broker, &self.settings);
         self.shelf.send_replace(Some(Arc::new(shelf)));
+        let shelf = Arc::downgrade(&self.shelf);
+        tokio::spawn(follow(changes, shelf, self.settings.clone()));
     }
 
     /// Ends all runs and everything that is served, for all hosts: [`Self::over`] and
@@ -91,6 +96,27 @@ impl Serve {
     /// Serves any number of hosts over streamable HTTP, until it is dropped.
     pub async fn http(&self, listener: TcpListener, gate: Gate) -> io::Result<()> {
         http::serve(self.desk.clone(), listener, gate).await
+    }
+}
+
+/// A new shelf whenever a server has joined or changed.
+async fn follow(
+    mut changes: watch::Receiver<u64>,
+    shelf: Weak<watch::Sender<Option<Arc<Shelf>>>>,
+    settings: Settings,
+) {
+    while changes.changed().await.is_ok() {
+        let broker = |shelf: &watch::Sender<Option<Arc<Shelf>>>| {
+            shelf.borrow().as_ref().map(|it| it.broker.clone())
+        };
+        let Some(broker) = shelf.upgrade().and_then(|it| broker(&it)) else {
+            return;
+        };
+        let settings = settings.clone();
+        let making = tokio::task::spawn_blocking(move || Shelf::new(broker, &settings));
+        if let (Ok(made), Some(shelf)) = (making.await, shelf.upgrade()) {
+            shelf.send_replace(Some(Arc::new(made)));
+        }
     }
 }
 

@@ -31,6 +31,7 @@ const PARAMS: Bounds = Bounds {
 
 /// How long a host may keep a list, in milliseconds.
 const TTL_MS: u64 = 300_000;
+const BRIEF_TTL_MS: u64 = 1_000;
 
 /// An answer that is a JSON-RPC error.
 #[derive(Debug, Clone, PartialEq)]
@@ -139,6 +140,8 @@ pub(super) enum Lasting {
     No,
     /// The result is kept for this host alone.
     Private,
+    /// The same, and it will soon be another one.
+    Briefly,
     /// Reading it does something, so it is read anew each time.
     Once,
 }
@@ -156,10 +159,10 @@ pub(super) fn enveloped(mut result: Value, era: Era, lasting: Lasting) -> Value 
         meta.insert(SERVER_INFO_KEY.into(), server_info());
     }
     if lasting != Lasting::No {
-        let ttl_ms = if lasting == Lasting::Private {
-            TTL_MS
-        } else {
-            0
+        let ttl_ms = match lasting {
+            Lasting::Private => TTL_MS,
+            Lasting::Briefly => BRIEF_TTL_MS,
+            Lasting::No | Lasting::Once => 0,
         };
         members.insert("ttlMs".into(), ttl_ms.into());
         members.insert("cacheScope".into(), "private".into());

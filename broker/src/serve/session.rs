@@ -39,6 +39,8 @@ struct State {
     carried: Carried,
     /// What the host can do, as it said at the handshake of the older era.
     capabilities: Value,
+    /// It may be told what it did not ask for.
+    is_listening: bool,
     requests: HashMap<String, Cancel>,
     suspended: HashMap<String, Suspended>,
     kept: VecDeque<(String, Arc<str>)>,
@@ -54,6 +56,7 @@ impl HostSession {
                 session: Session::new(settings.fetch_rate, now_ms),
                 carried: Carried::default(),
                 capabilities: json!({}),
+                is_listening: false,
                 requests: HashMap::new(),
                 suspended: HashMap::new(),
                 kept: VecDeque::new(),
@@ -114,6 +117,15 @@ impl HostSession {
 
     pub(super) fn set_capabilities(&self, capabilities: Value) {
         self.lock().capabilities = capabilities;
+    }
+
+    /// The handshake of the older era is over.
+    pub(super) fn listens(&self) {
+        self.lock().is_listening = true;
+    }
+
+    pub(super) fn is_listening(&self) -> bool {
+        self.lock().is_listening
     }
 
     pub(super) fn capabilities(&self) -> Value {

@@ -34,6 +34,8 @@ pub struct Settings {
     pub context_tokens: u64,
     /// Share of the context that declarations may take at once, in percent.
     pub disclosure_percent: u64,
+    /// How long after the start requests wait for servers whose tools nobody knows yet.
+    pub start_wait: Duration,
     pub fetch_rate: FetchRate,
     /// Calls of one session that are worked on at the same time.
     pub calls_in_flight_max: usize,
@@ -53,6 +55,7 @@ impl Default for Settings {
             disclosure: Disclosure::default(),
             context_tokens: 200_000,
             disclosure_percent: 3,
+            start_wait: Duration::from_secs(2),
             fetch_rate: FetchRate::default(),
             calls_in_flight_max: 16,
             sessions_max: 1_000,

@@ -1,7 +1,7 @@
 //! What all sessions share: the broker, the tools under all of their names, the
 //! search over them, and the descriptions in the forms in which they are shown.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use airlock_core::catalog::Tool;
@@ -13,8 +13,8 @@ use codegen::description::Description;
 use codegen::tool_file::ToolFile;
 use serde_json::{Map, Value, json};
 
-use super::settings::{Disclosure, Settings};
-use crate::broker::Broker;
+use super::settings::{Disclosure, Mode, Settings};
+use crate::broker::{Broker, Known, ServerStatus};
 
 /// Names of tools that model APIs take.
 const FLAT_CHARS_MAX: usize = 64;
@@ -32,34 +32,42 @@ pub(super) struct Shown {
     /// The script's global that carries its server.
     pub(super) global: String,
     pub(super) summary: String,
-    description: usize,
 }
 
 #[derive(Debug)]
 pub(super) struct Shelf {
     pub(super) broker: Broker,
+    /// What it was made from.
+    pub(super) known: Arc<Known>,
     /// Sorted by name; without those that some rule denies altogether.
     pub(super) tools: Vec<Shown>,
     /// Search answers with places in `tools`.
     pub(super) index: Index,
     /// All declarations, when there are so few that they are disclosed at once.
     pub(super) at_once: Option<String>,
+    /// Of the list of tools as hosts see it.
+    pub(super) list_digest: Digest,
     by_name: HashMap<String, usize>,
 }
 
 impl Shelf {
     pub(super) fn new(broker: Broker, settings: &Settings) -> Self {
-        let tools = shown(&broker);
+        let known = broker.known();
+        let tools = shown(&known);
         let by_name = names(&tools);
-        let index = Index::new(tools.iter().map(|shown| document(&broker, shown)));
+        let index = Index::new(tools.iter().map(|shown| document(&known, shown)));
         let mut shelf = Self {
             broker,
+            known,
             tools,
             index,
             at_once: None,
+            list_digest: Digest::of(b""),
             by_name,
         };
         shelf.at_once = shelf.declarations_at_once(settings);
+        let list = super::meta::list(&shelf, settings.mode, false);
+        shelf.list_digest = Digest::of(Value::Array(list).to_string().as_bytes());
         shelf
     }
 
@@ -70,7 +78,12 @@ impl Shelf {
 
     /// As it is now: what tool files say may have changed.
     pub(super) fn description(&self, shown: &Shown) -> Option<Description> {
-        self.broker.descriptions().get(shown.description).cloned()
+        self.broker.known().description(&shown.tool.id).cloned()
+    }
+
+    /// Nobody knows yet which tools there are in all, and that will change by itself.
+    pub(super) fn is_filling(&self) -> bool {
+        self.known.servers.iter().any(ServerStatus::is_awaited)
     }
 
     /// The tool with the digest that its description has now.
@@ -100,6 +113,14 @@ impl Shelf {
             _ if line.is_empty() => "none".to_owned(),
             _ => line.join(", "),
         }
+    }
+
+    /// All servers, also those that are not there yet.
+    pub(super) fn server_names(&self) -> String {
+        let configured = self.known.servers.iter().map(|it| it.name.as_str());
+        let offering = self.tools.iter().map(|it| &*it.tool.id.server.0);
+        let names: BTreeSet<&str> = configured.chain(offering).collect();
+        names.into_iter().collect::<Vec<_>>().join(", ")
     }
 
     /// Declarations of these tools.
@@ -162,6 +183,8 @@ impl Shelf {
         };
         match settings.disclosure {
             Disclosure::Progressive => None,
+            // They would change with the servers, and the list with them.
+            Disclosure::Auto if settings.mode == Mode::Stable => None,
             Disclosure::Full => Some(all()),
             Disclosure::Auto => {
                 let text = all();
@@ -180,29 +203,28 @@ impl Shown {
     }
 }
 
-fn shown(broker: &Broker) -> Vec<Shown> {
+fn shown(known: &Known) -> Vec<Shown> {
     let mut tools = Vec::new();
-    for server in &broker.stubs().servers {
+    let rules = &known.standing.rules;
+    for server in &known.stubs.servers {
         for stub in &server.tools {
             let id = ToolId {
                 server: ServerName(server.server.as_str().into()),
                 tool: ToolName(stub.wire_name.as_str().into()),
             };
-            let Some(tool) = broker.catalog().find(&id).cloned() else {
+            let Some(tool) = known.standing.catalog.find(&id).cloned() else {
                 continue;
             };
-            if !broker.may_ever_call(&id) {
+            if rules.deny_always(&id) {
                 continue;
             }
-            let descriptions = broker.descriptions();
-            let description = descriptions.get(stub.description);
+            let description = known.descriptions.get(stub.description);
             tools.push(Shown {
                 tool,
                 name: id.to_string(),
                 flat: String::new(),
                 global: server.global.clone(),
                 summary: description.map(declare::summary).unwrap_or_default(),
-                description: stub.description,
             });
         }
     }
@@ -258,9 +280,8 @@ fn names(tools: &[Shown]) -> HashMap<String, usize> {
     names
 }
 
-fn document(broker: &Broker, shown: &Shown) -> Document {
-    let descriptions = broker.descriptions();
-    let description = descriptions.get(shown.description);
+fn document(known: &Known, shown: &Shown) -> Document {
+    let description = known.description(&shown.tool.id);
     let properties = description
         .and_then(|it| it.input_schema.get("properties"))
         .and_then(Value::as_object);

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
+use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
@@ -14,6 +15,7 @@ use super::peer::{OUTBOX_MESSAGES, Peer};
 use super::request::Request;
 use super::rpc::{self, MESSAGE_BYTES_MAX, Refusal};
 use super::session::{Begun, HostSession};
+use super::shelf::Shelf;
 use crate::upstream::jsonrpc::{self, Incoming};
 use crate::upstream::lines::{Line, Lines};
 
@@ -38,6 +40,7 @@ pub(super) async fn serve(
             read
         }
         () = ending.runs_ended() => Ok(()),
+        () = connection.tell_changes() => Ok(()),
     };
     drop(connection);
     let written = writer
@@ -53,6 +56,22 @@ struct Connection {
 }
 
 impl Connection {
+    /// Tells a host of the older era when the list of tools is another one; never ends.
+    async fn tell_changes(&self) {
+        let mut shelves = self.desk.shelves();
+        let digest = |shelf: &Option<Arc<Shelf>>| shelf.as_ref().map(|it| it.list_digest);
+        let mut told = digest(&shelves.borrow_and_update());
+        while shelves.changed().await.is_ok() {
+            let now = digest(&shelves.borrow_and_update());
+            if told.is_some() && now != told && self.session.is_listening() {
+                let method = "notifications/tools/list_changed";
+                self.peer.notify(method, &json!({})).await;
+            }
+            told = now;
+        }
+        std::future::pending().await
+    }
+
     async fn read_all(&self, input: impl AsyncRead + Unpin) -> io::Result<()> {
         let mut lines = Lines::new(input, MESSAGE_BYTES_MAX as usize);
         while let Some(line) = lines.next().await? {
@@ -78,8 +97,10 @@ impl Connection {
         match jsonrpc::parse(line) {
             Incoming::Request { id, method, params } => self.request(id, method, params).await,
             Incoming::Notification { method, params } => {
-                if method == "notifications/cancelled" {
-                    cancelled(&self.session, params);
+                match &*method {
+                    "notifications/cancelled" => cancelled(&self.session, params),
+                    "notifications/initialized" => self.session.listens(),
+                    _ => {}
                 }
                 true
             }

@@ -3,7 +3,9 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
 
 use crate::config::Secrets;
 
@@ -22,6 +24,8 @@ pub(crate) struct Diagnostics {
     unmatched_total: AtomicU64,
     connects_total: AtomicU64,
     list_changed: AtomicBool,
+    /// Rung when the list that was read is no longer the server's.
+    bell: Arc<Notify>,
 }
 
 /// A copy for showing.
@@ -46,6 +50,10 @@ impl Diagnostics {
             secrets,
             ..Self::default()
         }
+    }
+
+    pub(crate) fn ringing(self, bell: Arc<Notify>) -> Self {
+        Self { bell, ..self }
     }
 
     /// What must not appear in any text about this server.
@@ -80,16 +88,33 @@ impl Diagnostics {
     pub(crate) fn notification(&self, method: &str) {
         self.notifications_total.fetch_add(1, Ordering::Relaxed);
         if method == "notifications/tools/list_changed" {
-            self.list_changed.store(true, Ordering::Relaxed);
+            self.outdate_list();
         }
+    }
+
+    fn outdate_list(&self) {
+        self.list_changed.store(true, Ordering::Relaxed);
+        self.bell.notify_one();
+    }
+
+    /// The list is about to be read: what is told from here on is about that one.
+    pub(crate) fn list_is_read(&self) {
+        self.list_changed.store(false, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_list_outdated(&self) -> bool {
+        self.list_changed.load(Ordering::Relaxed)
     }
 
     pub(crate) fn unmatched(&self) {
         self.unmatched_total.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// A server that was started anew may have another list.
     pub(crate) fn connected(&self) {
-        self.connects_total.fetch_add(1, Ordering::Relaxed);
+        if self.connects_total.fetch_add(1, Ordering::Relaxed) > 0 {
+            self.outdate_list();
+        }
     }
 
     /// The last line of stderr that says something.

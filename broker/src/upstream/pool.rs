@@ -10,6 +10,7 @@ use airlock_core::id::{ServerName, ToolName};
 use airlock_core::outcome::Reply;
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
+use tokio::sync::Notify;
 
 use super::caps::Caps;
 use super::child::{self, Alive, Program};
@@ -36,7 +37,7 @@ pub struct Surroundings {
     pub eras: EraMemory,
 }
 
-/// What became of one server at the start.
+/// What became of reading one server's list.
 #[derive(Debug, Clone)]
 pub struct Listed {
     pub server: ServerName,
@@ -57,6 +58,8 @@ pub struct Listed {
 #[derive(Default)]
 pub struct Upstream {
     servers: BTreeMap<ServerName, Arc<Server>>,
+    /// Rung when some server's list is no longer the one that was read.
+    bell: Arc<Notify>,
 }
 
 impl fmt::Debug for Upstream {
@@ -66,28 +69,75 @@ impl fmt::Debug for Upstream {
 }
 
 impl Upstream {
+    /// Connects to nothing yet.
+    #[must_use]
+    pub fn new(specs: Vec<ServerSpec>, surroundings: &Surroundings) -> Self {
+        let bell = Arc::<Notify>::default();
+        let configured = |spec| Arc::new(configured(spec, surroundings, &bell));
+        let servers = specs.into_iter().map(configured).collect();
+        Self::of(servers, bell)
+    }
+
     /// Connects to all servers at once and reads their tools. Runs on a tokio runtime,
     /// which from then on carries the connections.
     pub async fn connect_all(
         specs: Vec<ServerSpec>,
         surroundings: &Surroundings,
     ) -> (Self, Vec<Listed>) {
-        let servers = specs
-            .into_iter()
-            .map(|spec| Arc::new(configured(spec, surroundings)))
-            .collect();
-        Self::connect_servers(servers).await
+        let names: Vec<_> = specs.iter().map(|spec| spec.name.clone()).collect();
+        let upstream = Self::new(specs, surroundings);
+        let listed = join_all(names.iter().map(|name| upstream.list(name))).await;
+        (upstream, listed.into_iter().flatten().collect())
     }
 
+    #[cfg(test)]
     pub(super) async fn connect_servers(servers: Vec<Arc<Server>>) -> (Self, Vec<Listed>) {
-        let upstream = Self {
-            servers: servers
-                .iter()
-                .map(|server| (server.spec().name.clone(), server.clone()))
-                .collect(),
-        };
         let listed = join_all(servers.iter().map(listed)).await;
-        (upstream, listed)
+        (Self::of(servers, Arc::default()), listed)
+    }
+
+    fn of(servers: Vec<Arc<Server>>, bell: Arc<Notify>) -> Self {
+        let named = |server: Arc<Server>| (server.spec().name.clone(), server);
+        Self {
+            servers: servers.into_iter().map(named).collect(),
+            bell,
+        }
+    }
+
+    /// Connects to one server, unless it is connected, and reads its tools.
+    pub fn list(&self, server: &ServerName) -> impl Future<Output = Option<Listed>> + Send + use<> {
+        let server = self.servers.get(server).cloned();
+        async move { Some(listed(&server?).await) }
+    }
+
+    /// Rung when some server's list is no longer the one that was read.
+    pub(crate) fn bell(&self) -> Arc<Notify> {
+        Arc::clone(&self.bell)
+    }
+
+    /// Servers that said so, or that were connected to anew since.
+    pub(crate) fn outdated(&self) -> Vec<ServerName> {
+        let outdated = |server: &&Arc<Server>| server.diagnostics().is_list_outdated();
+        let servers = self.servers.values().filter(outdated);
+        servers.map(|server| server.spec().name.clone()).collect()
+    }
+
+    /// How long nobody has called a server; nothing while somebody does.
+    pub(crate) fn idle_for(&self, server: &ServerName) -> Option<Duration> {
+        self.servers.get(server)?.idle_for()
+    }
+
+    /// Ends the connection to a server, and its process, until somebody needs it again.
+    pub(crate) fn disconnect(
+        &self,
+        server: &ServerName,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let server = self.servers.get(server).cloned();
+        async move {
+            if let Some(server) = server {
+                server.disconnect().await;
+            }
+        }
     }
 
     /// Calls a tool with the canonical bytes of its arguments, which are sent as they are.
@@ -132,9 +182,9 @@ impl Drop for Upstream {
     }
 }
 
-fn configured(spec: ServerSpec, surroundings: &Surroundings) -> Server {
+fn configured(spec: ServerSpec, surroundings: &Surroundings, bell: &Arc<Notify>) -> Server {
     let secrets = Secrets::new(spec.secrets().iter().map(Secret::expose));
-    let diagnostics = Arc::new(Diagnostics::new(secrets));
+    let diagnostics = Arc::new(Diagnostics::new(secrets).ringing(bell.clone()));
     let alive = Alive::default();
     let dial = dial(
         spec.clone(),

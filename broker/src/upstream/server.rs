@@ -34,6 +34,8 @@ pub(crate) struct Server {
     places: Semaphore,
     mirrored: Mutex<HashMap<String, Vec<Mirrored>>>,
     diagnostics: Arc<Diagnostics>,
+    /// When a call last began or ended.
+    used: Mutex<Instant>,
     closing: watch::Sender<bool>,
     alive: Alive,
 }
@@ -60,6 +62,7 @@ impl Server {
             places: Semaphore::new(spec.concurrency_max.clamp(1, Semaphore::MAX_PERMITS)),
             slot: Arc::default(),
             mirrored: Mutex::default(),
+            used: Mutex::new(Instant::now()),
             closing: watch::Sender::new(false),
             alive,
             spec,
@@ -91,6 +94,7 @@ impl Server {
     /// Reads the list of tools, and keeps what calling them needs.
     pub(crate) async fn list(self: &Arc<Self>) -> Result<(Arc<Connection>, Listing), ConnectError> {
         let connection = self.connection().await?;
+        self.diagnostics.list_is_read();
         let mut listing = list(&connection, self.spec.timeouts.list)
             .await
             .map_err(|error| ConnectError::List {
@@ -123,7 +127,9 @@ impl Server {
         let Ok(Ok(_place)) = timeout_at(deadline, self.places.acquire()).await else {
             return not_sent("no call of this server ended in time to make place");
         };
+        *lock(&self.used) = Instant::now();
         let answer = self.exchange(&tool, &arguments, deadline).await;
+        *lock(&self.used) = Instant::now();
         self.without_secrets(decode::reply(answer, self.caps.result_bytes_max))
     }
 
@@ -295,7 +301,7 @@ impl Server {
                 why: self.shown(&why),
                 cause,
             },
-            result @ Reply::Result { .. } => result,
+            same @ (Reply::Result { .. } | Reply::Changed) => same,
         }
     }
 
@@ -311,11 +317,23 @@ impl Server {
 
     pub(crate) async fn close(&self) {
         self.begin_closing();
+        self.disconnect().await;
+    }
+
+    /// Nothing is connected until the next call.
+    pub(crate) async fn disconnect(&self) {
         let connection = self.slot.lock().await.connection.take();
         if let Some(connection) = connection {
             connection.link.close().await;
         }
         self.alive.none(self.spec.timeouts.stop_max()).await;
+    }
+
+    /// How long nobody has called it; nothing while somebody does.
+    pub(crate) fn idle_for(&self) -> Option<Duration> {
+        let all = self.spec.concurrency_max.clamp(1, Semaphore::MAX_PERMITS);
+        let idle = self.places.available_permits() == all;
+        idle.then(|| lock(&self.used).elapsed())
     }
 }
 

@@ -36,6 +36,8 @@ pub struct AuthorizedCall {
 pub struct CallParts {
     pub id: CallId,
     pub tool: ToolId,
+    /// Of what its server said of the tool when the call was decided.
+    pub upstream_digest: Digest,
     pub args: Args,
 }
 
@@ -117,6 +119,7 @@ impl AuthorizedCall {
         CallParts {
             id: self.call.id,
             tool: self.call.tool,
+            upstream_digest: self.tool.upstream_digest,
             args: self.call.args,
         }
     }

@@ -38,6 +38,8 @@ pub struct Sayings(pub Vec<Saying>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfitting {
     pub origin: String,
+    /// The server that it is about.
+    pub server: String,
     pub what: String,
     /// What was probably meant.
     pub closest: Option<String>,
@@ -183,6 +185,7 @@ impl Saying {
     fn unfitting(&self, what: String) -> Unfitting {
         Unfitting {
             origin: self.origin.clone(),
+            server: self.server.clone(),
             what,
             closest: None,
             is_certain: true,

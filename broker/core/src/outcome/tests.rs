@@ -171,6 +171,13 @@ fn what_the_server_says_of_itself_and_why_a_transport_failed_stay_apart() {
         ReportedOutcome::NotSent,
         "did not leave",
     );
+    check_failure(
+        Reply::Changed,
+        &plain,
+        Code::DescriptionChanged,
+        ReportedOutcome::NotSent,
+        "did not leave",
+    );
     for cause in [
         LostCause::TimedOut,
         LostCause::Disconnected,

@@ -6,6 +6,7 @@ mod details;
 mod resume;
 mod run;
 mod search;
+mod servers;
 
 use serde_json::{Map, Value, json};
 
@@ -15,6 +16,7 @@ use super::request::Request;
 use super::rpc::{Refusal, put};
 use super::settings::Mode;
 use super::shelf::{Shelf, Shown};
+use crate::broker::Known;
 
 pub(super) use call::call_directly;
 pub(super) use details::disclose;
@@ -22,12 +24,15 @@ pub(super) use run::follow;
 
 const SEARCH: &str = "search_tools";
 const DETAILS: &str = "get_tool_details";
-const RUN: &str = "run_script";
+pub(super) const RUN: &str = "run_script";
 const RESUME: &str = "resume_run";
 const CALL: &str = "call_tool";
+const SERVERS: &str = "search_available_servers";
+const ENABLE: &str = "enable_server";
+const DISABLE: &str = "disable_server";
 
 /// No tool of a server is listed under one of these.
-pub(super) const NAMES: [&str; 5] = [SEARCH, DETAILS, RUN, RESUME, CALL];
+pub(super) const NAMES: [&str; 8] = [SEARCH, DETAILS, RUN, RESUME, CALL, SERVERS, ENABLE, DISABLE];
 
 /// What a tool of ours answers.
 #[derive(Debug, PartialEq)]
@@ -101,6 +106,9 @@ pub(super) async fn call(
         CALL if desk.settings().mode == Mode::Stable => {
             call::call(desk, shelf, request, args).await
         }
+        SERVERS => servers::search(shelf, args),
+        ENABLE => servers::enable(shelf, args).await,
+        DISABLE => servers::disable(shelf, args).await,
         _ => return None,
     };
     Some(answered)
@@ -112,11 +120,14 @@ pub(super) fn list(shelf: &Shelf, mode: Mode, takes_handle: bool) -> Vec<Value> 
     let mut tools = vec![
         search::description(),
         details::description(),
-        run::description(shelf),
+        run::description(shelf, mode),
         resume::description(),
     ];
     if mode == Mode::Stable {
         tools.push(call::description());
+    }
+    if shelf.known.servers.iter().any(|it| it.is_on_demand) {
+        tools.extend(servers::descriptions());
     }
     if takes_handle {
         let about = "The session that get_tool_details has named";
@@ -133,7 +144,8 @@ pub(super) fn list(shelf: &Shelf, mode: Mode, takes_handle: bool) -> Vec<Value> 
     match mode {
         Mode::Code | Mode::Stable => {}
         Mode::Progressive => {
-            tools.extend(shelf.tools.iter().map(|shown| minimal(shelf, shown)));
+            let known = shelf.broker.known();
+            tools.extend(shelf.tools.iter().map(|shown| minimal(&known, shown)));
         }
     }
     tools
@@ -141,20 +153,21 @@ pub(super) fn list(shelf: &Shelf, mode: Mode, takes_handle: bool) -> Vec<Value> 
 
 /// `tools/list` with a filter: ours are in no group and have no tag.
 pub(super) fn filtered(shelf: &Shelf, mode: Mode, filter: &Filter) -> Vec<Value> {
-    let fits = |shown: &&Shown| mode == Mode::Progressive && filter.fits(shelf, shown);
+    let known = shelf.broker.known();
+    let fits = |shown: &&Shown| mode == Mode::Progressive && filter.fits(&known, shown);
     let tools = shelf.tools.iter().filter(fits);
-    tools.map(|shown| minimal(shelf, shown)).collect()
+    tools.map(|shown| minimal(&known, shown)).collect()
 }
 
 /// Enough to choose by, and nothing of how it is called.
-fn minimal(shelf: &Shelf, shown: &Shown) -> Value {
+fn minimal(known: &Known, shown: &Shown) -> Value {
     let mut tool = json!({
         "name": shown.flat,
         "description": shown.summary,
         "inputSchema": {"type": "object", "additionalProperties": true},
-        "groups": filter::groups_of(shelf, shown),
+        "groups": filter::groups_of(known, shown),
     });
-    let tags = filter::tags_of(shelf, shown);
+    let tags = filter::tags_of(known, shown);
     if !tags.is_empty() {
         put(&mut tool, "tags", tags);
     }

@@ -12,17 +12,18 @@ use crate::serve::desk::Desk;
 use crate::serve::disclosure;
 use crate::serve::request::Request;
 use crate::serve::rpc::text_of;
+use crate::serve::settings::Mode;
 use crate::serve::shelf::Shelf;
 use crate::serve::suspended::{ByHost, Followed, FollowedScript, Suspended, Way};
 use crate::serve::{blocks, handing, text};
 
 const NAME: &str = "script.js";
 
-pub(super) fn description(shelf: &Shelf) -> Value {
+pub(super) fn description(shelf: &Shelf, mode: Mode) -> Value {
     json!({
         "name": super::RUN,
         "title": "Run a script",
-        "description": about(shelf),
+        "description": about(shelf, mode),
         "inputSchema": {
             "type": "object",
             "properties": {
@@ -38,13 +39,17 @@ pub(super) fn description(shelf: &Shelf) -> Value {
     })
 }
 
-fn about(shelf: &Shelf) -> String {
-    let servers = shelf.servers();
+fn about(shelf: &Shelf, mode: Mode) -> String {
+    // How many tools a server has may change while a host is connected.
+    let servers = match mode {
+        Mode::Stable => format!("Servers: {}", shelf.server_names()),
+        Mode::Code | Mode::Progressive => format!("Servers (tools): {}", shelf.servers()),
+    };
     let mut text = format!(
         "Runs one script that calls tools and returns a value. Call tools as \
          `await server.tool({{…}})`; loop, filter and combine in the script and return only what is \
          needed. No network, files or imports. Failed calls throw ToolError. Every call is decided \
-         by rules. Servers (tools): {servers}."
+         by rules. {servers}."
     );
     match &shelf.at_once {
         Some(declarations) => text.push_str(&format!("\n\n{declarations}")),

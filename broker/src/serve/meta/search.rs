@@ -5,6 +5,7 @@ use codegen::declare::Level;
 use serde_json::{Map, Value, json};
 
 use super::{Answered, names, only};
+use crate::serve::awaiting;
 use crate::serve::filter::Filter;
 use crate::serve::rpc::{put, text_of};
 use crate::serve::shelf::{Shelf, Shown};
@@ -96,10 +97,10 @@ fn wanted(args: &Map<String, Value>) -> Result<Wanted<'_>, String> {
 
 fn found<'a>(shelf: &'a Shelf, wanted: &Wanted<'_>) -> Result<Vec<&'a Shown>, String> {
     let known = |name: &String| {
-        shelf
-            .tools
-            .iter()
-            .any(|shown| *shown.tool.id.server.0 == **name)
+        let mut tools = shelf.tools.iter();
+        let mut servers = shelf.known.servers.iter();
+        tools.any(|shown| *shown.tool.id.server.0 == **name)
+            || servers.any(|server| server.name == *name)
     };
     if let Some(unknown) = wanted.servers.iter().find(|name| !known(name)) {
         let servers = shelf.servers();
@@ -126,8 +127,9 @@ fn found<'a>(shelf: &'a Shelf, wanted: &Wanted<'_>) -> Result<Vec<&'a Shown>, St
     let shown = places
         .into_iter()
         .filter_map(|place| shelf.tools.get(place));
+    let now = shelf.broker.known();
     let fits =
-        |shown: &&Shown| wanted.filter == Filter::default() || wanted.filter.fits(shelf, shown);
+        |shown: &&Shown| wanted.filter == Filter::default() || wanted.filter.fits(&now, shown);
     Ok(shown.filter(chosen).filter(fits).collect())
 }
 
@@ -135,13 +137,16 @@ fn answer(shelf: &Shelf, wanted: &Wanted<'_>, found: &[&Shown]) -> Answered {
     let total = found.len();
     let best: Vec<&Shown> = found.iter().take(wanted.limit).copied().collect();
     if best.is_empty() {
+        let absent = awaiting::absent_in_words(shelf);
         let text = format!(
-            "no tool fits; try other words. Servers: {}",
+            "{absent}no tool fits; try other words. Servers: {}",
             shelf.servers()
         );
+        let mut structured = json!({"tools": [], "total": 0});
+        awaiting::put_absent(shelf, &mut structured);
         return Answered::Done {
             text,
-            structured: Some(json!({"tools": [], "total": 0})),
+            structured: Some(structured),
             is_error: false,
         };
     }
@@ -153,6 +158,7 @@ fn answer(shelf: &Shelf, wanted: &Wanted<'_>, found: &[&Shown]) -> Answered {
         let more = total - best.len();
         text.push_str(&format!("… and {more} more that fit less well\n"));
     }
+    text.push_str(&awaiting::absent_in_words(shelf));
     let entry = |shown: &&Shown| {
         let mut entry = json!({"name": shown.name, "server": &*shown.tool.id.server.0});
         if wanted.level != Level::Names {
@@ -161,9 +167,11 @@ fn answer(shelf: &Shelf, wanted: &Wanted<'_>, found: &[&Shown]) -> Answered {
         entry
     };
     let tools: Vec<_> = best.iter().map(entry).collect();
+    let mut structured = json!({"tools": tools, "total": total});
+    awaiting::put_absent(shelf, &mut structured);
     Answered::Done {
         text: text.trim_end().to_owned(),
-        structured: Some(json!({"tools": tools, "total": total})),
+        structured: Some(structured),
         is_error: false,
     }
 }

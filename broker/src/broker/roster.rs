@@ -1,0 +1,211 @@
+//! Every configured server: how it stands, and the tools that it listed, be it
+//! now or when it was last seen.
+
+use airlock_core::id::ServerName;
+use airlock_core::problem::Problem;
+use codegen::lock::Lock;
+use serde_json::Value;
+
+use super::status::{ServerState, ServerStatus};
+use super::tools::{Offered, tool_left_out};
+use crate::config::{Secrets, Server};
+use crate::listing_file::Listings;
+use crate::lock_file::{self, Pin};
+use crate::upstream::{ConnectError, Listed};
+
+pub(super) struct Roster {
+    entries: Vec<Entry>,
+    lock: Option<Lock>,
+    secrets: Secrets,
+    listings: Listings,
+}
+
+struct Entry {
+    server: Server,
+    state: ServerState,
+    offered: Option<Offered>,
+    /// What is wrong with it, or with single tools of it.
+    problems: Vec<Problem>,
+}
+
+/// What has happened to a server.
+#[derive(Debug)]
+pub(super) enum Change {
+    /// It has listed its tools, or could not.
+    Listed(Box<Listed>),
+    /// Its connection has ended until somebody needs it.
+    Rests(ServerName),
+}
+
+impl Roster {
+    pub(super) fn new(
+        servers: Vec<Server>,
+        lock: Option<Lock>,
+        secrets: Secrets,
+        listings: Listings,
+    ) -> Self {
+        let entry = |server: Server| Entry {
+            state: match server.idle {
+                Some(_) => ServerState::OnDemand,
+                None => ServerState::Starting,
+            },
+            server,
+            offered: None,
+            problems: Vec::new(),
+        };
+        Self {
+            entries: servers.into_iter().map(entry).collect(),
+            lock,
+            secrets,
+            listings,
+        }
+    }
+
+    /// Offers what servers listed when they were last seen, or what the lock file has of them.
+    pub(super) fn recall(&mut self) {
+        for at in 0..self.entries.len() {
+            let Some(entry) = self.entries.get(at) else {
+                continue;
+            };
+            let known = self.listings.load(&entry.server.spec.digest());
+            let known = known.or_else(|| self.locked(&entry.server));
+            let offered = known.map(|(says, tools)| self.offer(&entry.server, says, tools));
+            if let Some(entry) = self.entries.get_mut(at) {
+                entry.offered = offered;
+            }
+        }
+    }
+
+    /// What the lock file has of a server that is reached where it says.
+    fn locked(&self, server: &Server) -> Option<(Option<String>, Vec<Value>)> {
+        let locked = self.lock.as_ref()?.servers.get(&*server.spec.name.0)?;
+        let is_it = locked.target == self.target(server);
+        let tools = locked.tools.values();
+        let tools = tools.map(|tool| Value::Object(tool.description.clone()));
+        is_it.then(|| (locked.says.clone(), tools.collect()))
+    }
+
+    pub(super) fn apply(&mut self, change: Change) {
+        match change {
+            Change::Listed(listed) => self.listed(*listed),
+            Change::Rests(server) => {
+                if let Some(entry) = self.find(&server) {
+                    entry.state = ServerState::OnDemand;
+                }
+            }
+        }
+    }
+
+    fn listed(&mut self, listed: Listed) {
+        let name = listed.server.clone();
+        let Some(entry) = self.entries.iter().find(|it| it.server.spec.name == name) else {
+            return;
+        };
+        if let Some(failure) = &listed.failure {
+            let problem = self.unavailable(&name, failure);
+            if let Some(entry) = self.find(&name) {
+                entry.state = ServerState::Unavailable(problem.why.clone());
+                entry.problems = vec![problem];
+            }
+            return;
+        }
+        let says = lock_file::says(&listed);
+        let left_out = |bad: &_| tool_left_out(&name.0, format!("{bad}"));
+        let problems: Vec<_> = listed.problems.iter().map(left_out).collect();
+        let offered = self.offer(&entry.server, says, listed.tools);
+        self.listings.store(
+            &entry.server.spec.digest(),
+            offered.says.as_deref(),
+            &offered.tools,
+        );
+        if let Some(entry) = self.find(&name) {
+            entry.state = ServerState::Connected;
+            entry.problems = problems;
+            entry.offered = Some(offered);
+        }
+    }
+
+    fn offer(&self, server: &Server, says: Option<String>, mut tools: Vec<Value>) -> Offered {
+        // A server may repeat its credentials in its own descriptions, which the model reads.
+        tools
+            .iter_mut()
+            .for_each(|tool| self.secrets.strike_value(tool));
+        let name = server.spec.name.0.to_string();
+        let target = self.target(server);
+        let pin = match &self.lock {
+            Some(lock) => Pin::of(lock, &name, &target),
+            None => Pin::Free,
+        };
+        Offered {
+            server: name,
+            trust: server.trust.clone(),
+            target: Some(target),
+            says,
+            pin,
+            tools,
+        }
+    }
+
+    fn target(&self, server: &Server) -> String {
+        let mut target = server.spec.target();
+        self.secrets.strike_text(&mut target);
+        target
+    }
+
+    fn unavailable(&self, server: &ServerName, failure: &ConnectError) -> Problem {
+        let mut why = failure.to_string();
+        self.secrets.strike_text(&mut why);
+        let what = format!("the server `{}` cannot be used", server.0);
+        Problem::new("server-unavailable", what, why, failure.next())
+    }
+
+    pub(super) fn lock(&self) -> Option<&Lock> {
+        self.lock.as_ref()
+    }
+
+    pub(super) fn offered(&self) -> impl Iterator<Item = &Offered> {
+        self.entries.iter().filter_map(|it| it.offered.as_ref())
+    }
+
+    /// The first server that could not be connected to.
+    pub(super) fn first_unavailable(&self) -> Option<&Problem> {
+        let gone = |it: &&Entry| matches!(it.state, ServerState::Unavailable(_));
+        self.entries
+            .iter()
+            .find(gone)
+            .and_then(|it| it.problems.first())
+    }
+
+    pub(super) fn problems(&self) -> impl Iterator<Item = &Problem> {
+        self.entries.iter().flat_map(|it| &it.problems)
+    }
+
+    /// Some server has never been seen, and may still be.
+    pub(super) fn is_incomplete(&self) -> bool {
+        let unseen =
+            |it: &Entry| it.offered.is_none() && !matches!(it.state, ServerState::Unavailable(_));
+        self.entries.iter().any(unseen)
+    }
+
+    pub(super) fn statuses(&self) -> Vec<ServerStatus> {
+        self.entries.iter().map(Entry::status).collect()
+    }
+
+    fn find(&mut self, server: &ServerName) -> Option<&mut Entry> {
+        let is_it = |it: &&mut Entry| it.server.spec.name == *server;
+        self.entries.iter_mut().find(is_it)
+    }
+}
+
+impl Entry {
+    fn status(&self) -> ServerStatus {
+        let says = self.offered.as_ref().and_then(|it| it.says.clone());
+        ServerStatus {
+            name: self.server.spec.name.0.to_string(),
+            state: self.state.clone(),
+            is_on_demand: self.server.idle.is_some(),
+            tools: self.offered.as_ref().map(|it| it.tools.len()),
+            about: self.server.about.clone().or(says),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Servers that list what a file says, and a host in front of them.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tests::command::{Home, program};
+use tests::stdio_host::StdioHost;
+
+/// What one server lists.
+pub(crate) struct Fixture {
+    pub(crate) name: String,
+    pub(crate) tools: Vec<Value>,
+}
+
+pub(crate) fn tool(name: &str, about: &str) -> Value {
+    let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
+    json!({"name": name, "description": about, "inputSchema": schema})
+}
+
+/// Twelve servers: of a corpus where `AIRLOCK_CORPUS` names one, made up where not. More than
+/// a thousand tools in all.
+pub(crate) fn twelve() -> Vec<Fixture> {
+    const SERVERS: usize = 12;
+    const TOOLS_MIN: usize = 1_000;
+    let mut fixtures = std::env::var_os("AIRLOCK_CORPUS")
+        .map(|folder| corpus(&Path::new(&folder).join("tools")))
+        .unwrap_or_default();
+    fixtures.sort_by_key(|it| std::cmp::Reverse(it.tools.len()));
+    fixtures.truncate(SERVERS - 1);
+    while fixtures.len() < SERVERS {
+        let name = format!("made{}", fixtures.len());
+        let listed: usize = fixtures.iter().map(|it| it.tools.len()).sum();
+        let left = SERVERS - fixtures.len();
+        let count = (TOOLS_MIN + 50).saturating_sub(listed).div_ceil(left);
+        let tools = (0..count).map(made_up).collect();
+        fixtures.push(Fixture { name, tools });
+    }
+    let tools: usize = fixtures.iter().map(|it| it.tools.len()).sum();
+    assert!(tools >= TOOLS_MIN, "{tools} tools");
+    fixtures
+}
+
+fn made_up(number: usize) -> Value {
+    const DEEDS: [&str; 5] = ["list", "create", "delete", "export", "rename"];
+    const THINGS: [&str; 7] = [
+        "invoice", "ticket", "branch", "sheet", "page", "alarm", "backup",
+    ];
+    let (deed, thing) = (DEEDS[number % 5], THINGS[number % 7]);
+    let about = format!("Can {deed} the {thing} of customer number {number}, with its history.");
+    tool(&format!("{deed}_{thing}_{number}"), &about)
+}
+
+fn corpus(folder: &Path) -> Vec<Fixture> {
+    let Ok(files) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let read = |path: PathBuf| {
+        let text = std::fs::read_to_string(&path).ok()?;
+        let saved: Value = serde_json::from_str(&text).ok()?;
+        let name = path.file_name()?.to_str()?.split('.').next()?.to_owned();
+        let tools = saved.pointer("/result/tools")?.as_array()?.clone();
+        Some(Fixture { name, tools })
+    };
+    files
+        .flatten()
+        .filter_map(|entry| read(entry.path()))
+        .collect()
+}
+
+/// A home with servers in its configuration.
+pub(crate) struct Site {
+    pub(crate) home: Home,
+    config: String,
+}
+
+impl Site {
+    pub(crate) fn new() -> Self {
+        Self {
+            home: Home::new(),
+            config: "[rules]\nallow = [\"*.*\"]\n".to_owned(),
+        }
+    }
+
+    /// Writes what a server lists.
+    pub(crate) fn list(&self, name: &str, tools: &[Value]) -> PathBuf {
+        let file = format!("{name}.json");
+        self.home.write(&file, json!(tools).to_string())
+    }
+
+    /// A server that lists these tools; `more` goes into its table.
+    pub(crate) fn server(&mut self, name: &str, tools: &[Value], more: &str) {
+        self.slow(name, tools, None, more);
+    }
+
+    /// The same, silent until the other file is there.
+    pub(crate) fn slow(&mut self, name: &str, tools: &[Value], after: Option<&str>, more: &str) {
+        let file = self.list(name, tools);
+        let mut args = vec![file.to_string_lossy().into_owned()];
+        if let Some(after) = after {
+            let other = self.home.path().join(after);
+            args.extend(["--after".into(), other.to_string_lossy().into_owned()]);
+        }
+        let (program, log) = (program("replaying-server"), self.log(name));
+        let (program, log) = (json!(program), json!(log));
+        self.config.push_str(&format!(
+            "[servers.{name}]\ncommand = {program}\nargs = {}\nenv = {{ REPLAY_LOG = {log} }}\n{more}\n",
+            json!(args)
+        ));
+    }
+
+    fn log(&self, name: &str) -> PathBuf {
+        self.home.path().join(format!("{name}.log"))
+    }
+
+    /// What reached a server, line by line; nothing when it was never started.
+    pub(crate) fn heard(&self, name: &str) -> Vec<String> {
+        let text = std::fs::read_to_string(self.log(name)).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    pub(crate) fn host(&self, flags: &[&str]) -> StdioHost {
+        let config = self.home.write("airlock.toml", &self.config);
+        let mut command = self.home.airlock(["serve", "--quiet", "--config"]);
+        command.arg(config).args(flags);
+        StdioHost::start(&mut command, &json!({}))
+    }
+}

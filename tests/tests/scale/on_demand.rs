@@ -1,0 +1,102 @@
+//! Servers that are connected to when somebody needs them.
+
+use serde_json::json;
+use tests::stdio_host::text;
+
+use crate::fixtures::{Site, tool};
+
+const ON_DEMAND: &str = "start = \"on-demand\"\nabout = \"Maps, routes and places\"";
+
+fn site() -> Site {
+    let mut site = Site::new();
+    site.server("word", &[tool("count", "Counts words.")], "");
+    site.server("maps", &[tool("route", "Finds a way.")], ON_DEMAND);
+    site
+}
+
+#[test]
+fn a_server_on_demand_is_not_started_before_it_is_needed_and_is_found_by_what_is_said_of_it() {
+    let site = site();
+    let mut host = site.host(&["--start-wait", "60s", "--disclosure", "progressive"]);
+    let list = host.request("tools/list", &json!({})).to_string();
+    for name in [
+        "search_available_servers",
+        "enable_server",
+        "disable_server",
+    ] {
+        assert!(list.contains(name), "{list}");
+    }
+    let found = host.call("search_tools", &json!({"query": "a way"}));
+    assert!(text(&found).contains("not started"), "{found}");
+    let found = host.call(
+        "search_available_servers",
+        &json!({"query": "route on a map"}),
+    );
+    let servers = &found["structuredContent"]["servers"];
+    assert_eq!(servers[0]["name"], "maps");
+    assert_eq!(servers[0]["state"], "on-demand");
+    assert_eq!(servers[0]["about"], "Maps, routes and places");
+    assert_eq!(site.heard("maps"), Vec::<String>::new());
+
+    let enabled = host.call("enable_server", &json!({"server": "maps"}));
+    assert!(text(&enabled).contains("maps.route"), "{enabled}");
+    let mut found = json!(null);
+    while !text(&found).contains("maps.route") {
+        host.wait_for_list_change();
+        found = host.call("search_tools", &json!({"query": "finds a way"}));
+    }
+}
+
+#[test]
+fn a_script_that_names_a_server_on_demand_starts_it_and_it_stops_and_starts_again() {
+    let site = site();
+    let mut host = site.host(&["--start-wait", "60s", "--disclosure", "full"]);
+    let run = json!({"code": "return await maps.route({text: 'home'})"});
+    let ran = host.call("run_script", &run);
+    assert!(text(&ran).contains("home"), "{ran}");
+    let processes = |site: &Site| {
+        let lines = site.heard("maps");
+        let pids = lines.iter().map(|it| it.split(' ').next().unwrap());
+        pids.map(str::to_owned)
+            .collect::<std::collections::BTreeSet<_>>()
+            .len()
+    };
+    assert_eq!(processes(&site), 1);
+    let stopped = host.call("disable_server", &json!({"server": "maps"}));
+    assert!(text(&stopped).contains("is stopped"), "{stopped}");
+    // Its tools are still known, and calling one starts it.
+    let found = host.call("search_tools", &json!({"query": "finds a way"}));
+    assert!(text(&found).contains("maps.route"), "{found}");
+    let ran = host.call("run_script", &run);
+    assert!(text(&ran).contains("home"), "{ran}");
+    assert_eq!(processes(&site), 2);
+}
+
+#[test]
+fn a_server_that_nobody_calls_is_left_after_a_while() {
+    let mut site = Site::new();
+    let idle = "start = \"on-demand\"\nidle = \"50ms\"";
+    site.server("maps", &[tool("route", "Finds a way.")], idle);
+    let mut host = site.host(&["--start-wait", "60s"]);
+    host.call("enable_server", &json!({"server": "maps"}));
+    let state = |host: &mut tests::stdio_host::StdioHost| {
+        let found = host.call("search_available_servers", &json!({}));
+        found["structuredContent"]["servers"][0]["state"].clone()
+    };
+    // The list of servers says so as soon as it is; asking costs nothing.
+    let since = std::time::Instant::now();
+    while state(&mut host) != "on-demand" {
+        assert!(since.elapsed().as_secs() < 60, "it is still there");
+    }
+}
+
+#[test]
+fn servers_that_are_always_there_or_unknown_are_neither_stopped_nor_started() {
+    let site = site();
+    let mut host = site.host(&["--start-wait", "60s"]);
+    let stopped = host.call("disable_server", &json!({"server": "word"}));
+    assert_eq!(stopped["isError"], true);
+    assert!(text(&stopped).contains("always there"), "{stopped}");
+    let started = host.call("enable_server", &json!({"server": "map"}));
+    assert!(text(&started).contains("did you mean `maps`"), "{started}");
+}
