@@ -182,6 +182,28 @@ fn show(state: &StateDir, id: &str, is_json: bool) -> Outcome {
     Ok(exit::DONE)
 }
 
+/// The journal of a run, or in a file, and how it is called.
+pub(super) fn journal(
+    id: &str,
+    options: StateOptions,
+    environment: &Environment,
+) -> Result<(String, Verified), Problem> {
+    let (name, bytes) = bytes_of(&state(options, environment)?, id)?;
+    let journal = read(&bytes).map_err(|broken| broken_journal(&name, &broken.to_string()))?;
+    Ok((name, journal))
+}
+
+fn bytes_of(state: &StateDir, id: &str) -> Result<(String, Vec<u8>), Problem> {
+    if id.ends_with(".jsonl") {
+        let what = format!("{id} cannot be read");
+        let bytes =
+            std::fs::read(id).map_err(|error| usage(what, error.to_string(), "check the path"))?;
+        return Ok((id.to_owned(), bytes));
+    }
+    let run = state.find(id).map_err(unreadable)?;
+    Ok((run.0.to_string(), state.read(&run).map_err(unreadable)?))
+}
+
 fn verified(state: &StateDir, run: &RunId) -> Result<Verified, Problem> {
     let bytes = state.read(run).map_err(unreadable)?;
     read(&bytes).map_err(|broken| broken_journal(&run.0, &broken.to_string()))

@@ -185,7 +185,7 @@ fn args(decided: &airlock_core::journal::Decided) -> String {
 }
 
 /// The word that the journal has for it.
-fn word(value: &impl serde::Serialize) -> String {
+pub(crate) fn word(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
         _ => String::new(),

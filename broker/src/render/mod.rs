@@ -2,6 +2,7 @@
 //! is JSON, and is made by serde where it is printed.
 
 pub mod escape;
+mod explanation;
 mod findings;
 mod grants;
 mod history;
@@ -9,8 +10,10 @@ mod report;
 
 use airlock_core::problem::Problem;
 
+pub use explanation::{Explanation, explanation};
 pub use findings::{finding, findings_summary};
 pub use grants::{grant, grant_file, grant_line};
+pub(crate) use history::word;
 pub use history::{history, verification};
 pub use report::{calls, ending, excerpt, footer, value};
 

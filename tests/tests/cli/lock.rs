@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tests::command::{Ended, Home};
 
 /// A server in a few lines of shell that says of its tools what a file says.
-const SERVER: &str = r#"
+pub(crate) const SERVER: &str = r#"
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case "$line" in

@@ -4,6 +4,7 @@ mod check;
 mod descriptions;
 mod errors;
 mod exits;
+mod explain;
 mod journal;
 mod lock;
 mod policy;

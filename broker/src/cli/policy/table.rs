@@ -145,7 +145,7 @@ impl CaseTable {
 }
 
 /// The worst, with what a case says laid over it.
-fn facts(said: Value) -> Result<Facts, String> {
+pub(super) fn facts(said: Value) -> Result<Facts, String> {
     let whole = serialized(&every_fact())?;
     let mut facts = serialized(&Facts::default())?;
     lay_over(&mut facts, said, &whole, "facts")?;

@@ -1,28 +1,17 @@
 //! `airlock runs verify`: whether what a journal says can still be believed.
 
-use std::path::PathBuf;
-
 use airlock_core::journal::{Verified, read};
 use airlock_core::problem::Problem;
 use serde_json::{Value, json};
 
-use super::{broken_journal, in_doubt, started, unreadable};
-use crate::cli::options::usage;
+use super::{broken_journal, bytes_of, in_doubt, started, unreadable};
 use crate::cli::{Outcome, exit, print, print_json};
 use crate::journal_file::StateDir;
 use crate::render::{self, escape};
 
 /// One run, or the journal in a file.
 pub(super) fn one(state: &StateDir, id: &str, is_json: bool) -> Outcome {
-    let (name, bytes) = if id.ends_with(".jsonl") {
-        let what = format!("{id} cannot be read");
-        let bytes = std::fs::read(PathBuf::from(id))
-            .map_err(|error| usage(what, error.to_string(), "check the path"))?;
-        (id.to_owned(), bytes)
-    } else {
-        let run = state.find(id).map_err(unreadable)?;
-        (run.0.to_string(), state.read(&run).map_err(unreadable)?)
-    };
+    let (name, bytes) = bytes_of(state, id)?;
     let journal = read(&bytes).map_err(|broken| broken_journal(&name, &broken.to_string()))?;
     if is_json {
         print_json(&intact(&journal))?;

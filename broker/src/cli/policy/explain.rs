@@ -1,0 +1,270 @@
+//! `airlock policy explain`: why one call was decided as it was, or would be. Of
+//! a call in a journal every word is the journal's; of another it is what a
+//! run's journal would hold.
+
+use std::path::{Path, PathBuf};
+
+use airlock_core::call::{Args, Call, Site};
+use airlock_core::facts::Facts;
+use airlock_core::id::{CallId, ToolId};
+use airlock_core::journal::{AnswerWord, Body, Decided, Verdict, Verified};
+use airlock_core::json::{self, Bounds};
+use airlock_core::limits::Limits;
+use airlock_core::problem::Problem;
+use airlock_core::rules::{Consulted, Level};
+use codegen::closest::closest;
+use codegen::description::Description;
+use codegen::validate::Validator;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::sources::{Opened, SourceOptions, Wrong};
+use super::table;
+use crate::cli::input;
+use crate::cli::options::usage;
+use crate::cli::runs;
+use crate::cli::screen::Screen;
+use crate::cli::{Outcome, exit, print, print_json};
+use crate::config::Environment;
+use crate::render::{self, Explanation};
+
+/// More than any call can be.
+const BOUNDS: Bounds = Bounds {
+    bytes_max: 16 * 1024 * 1024,
+    depth_max: 128,
+    nodes_max: 1_000_000,
+};
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct ExplainOptions {
+    /// RUN:CALL or FILE.jsonl:CALL for a call in a journal; for another one {"tool": …, "args": …,
+    /// "facts": …}, or @FILE with that in it
+    #[arg(value_name = "CALL")]
+    call: String,
+    /// Folders of rules that decide a call which is in no journal
+    #[arg(long = "policy", value_name = "FOLDER")]
+    folders: Vec<PathBuf>,
+    #[command(flatten)]
+    sources: SourceOptions,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// A call that is in no journal. What is not said of it is the worst.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said {
+    tool: String,
+    #[serde(default)]
+    args: Value,
+    #[serde(default)]
+    facts: Value,
+}
+
+pub(super) fn run(options: ExplainOptions, environment: &Environment, screen: &Screen) -> Outcome {
+    let is_json = options.json;
+    let text = match options.call.strip_prefix('@') {
+        Some(path) => {
+            let bytes = input::file(Path::new(path), "the call", u64::from(BOUNDS.bytes_max))?;
+            String::from_utf8(bytes).map_err(|_| unclear("the file is not UTF-8".into()))?
+        }
+        None => options.call.clone(),
+    };
+    let explained = if text.trim_start().starts_with('{') {
+        let said = read(&text)?;
+        match options.sources.open(options.folders, environment, screen) {
+            Ok(opened) => imagined(said, &opened)?,
+            Err(Wrong::Other(problem)) => return Err(problem),
+            Err(Wrong::Rules(findings)) => {
+                super::show_findings(&findings, is_json)?;
+                return Ok(exit::POLICY);
+            }
+        }
+    } else {
+        let (journal, call) = text
+            .rsplit_once(':')
+            .ok_or_else(|| unclear("it is neither RUN:CALL nor a call in JSON".into()))?;
+        let call: u32 = call
+            .parse()
+            .map_err(|_| unclear(format!("`{call}` is no number of a call")))?;
+        let (name, verified) = runs::journal(journal, options.sources.state, environment)?;
+        recorded(&name, &verified, CallId(call))?
+    };
+    if is_json {
+        print_json(&explained)?;
+    } else {
+        print(&render::explanation(&explained))?;
+    }
+    Ok(exit::DONE)
+}
+
+fn unclear(why: String) -> Problem {
+    let next = "write RUN:CALL, such as 01h2:3, or {\"tool\": \"server.tool\", \"args\": {…}}";
+    usage("the call cannot be read", why, next)
+}
+
+fn read(text: &str) -> Result<Said, Problem> {
+    let value =
+        json::parse_strict(text.as_bytes(), BOUNDS).map_err(|bad| unclear(bad.to_string()))?;
+    Said::deserialize(value).map_err(|error| unclear(error.to_string()))
+}
+
+/// A call of a run, as its journal has it.
+fn recorded(run: &str, journal: &Verified, call: CallId) -> Result<Explanation, Problem> {
+    let bodies = || journal.lines.iter().map(|line| &line.body);
+    let of_call = || bodies().filter(|body| body.call() == Some(call));
+    let answered = of_call().find_map(|body| match body {
+        Body::Answered(answered) => Some(asked(answered.answer)),
+        _ => None,
+    });
+    let decided = of_call().find_map(|body| match body {
+        Body::Decided(decided) => Some(&**decided),
+        _ => None,
+    });
+    let script = bodies().find_map(|body| match body {
+        Body::RunStarted(started) => Some(started.script_name.as_str()),
+        _ => None,
+    });
+    if let Some(decided) = decided {
+        let how = answered.unwrap_or_default();
+        return Ok(of_decided(run, script.unwrap_or_default(), decided, &how));
+    }
+    let asked = of_call().find_map(|body| match body {
+        Body::Asked(asked) => Some(asked),
+        _ => None,
+    });
+    let Some(asked) = asked else {
+        let why = format!("the journal of {run} has no call {}", call.0);
+        let next = "`airlock runs show RUN` lists the calls of a run";
+        return Err(usage("there is no such call", why, next));
+    };
+    Ok(Explanation {
+        tool: asked.tool.clone(),
+        of: place(run, script.unwrap_or_default(), call, asked.site),
+        args: Some(asked.args.clone()),
+        decision: "asked, and nothing was decided".into(),
+        reasons: asked.reasons.clone(),
+        prompts: Vec::new(),
+        told: None,
+        facts: asked.facts.as_deref().cloned(),
+    })
+}
+
+fn asked(answer: AnswerWord) -> String {
+    let how = match answer {
+        AnswerWord::AllowOnce | AnswerWord::AllowTool | AnswerWord::Refuse => {
+            format!("answered {}", render::word(&answer))
+        }
+        AnswerWord::Unanswered => "nobody answered".to_owned(),
+        AnswerWord::Invalid => "what was answered does not count".to_owned(),
+        AnswerWord::Withdrawn => "the question was withdrawn".to_owned(),
+    };
+    format!("asked, {how}; ")
+}
+
+fn of_decided(run: &str, script: &str, decided: &Decided, how: &str) -> Explanation {
+    let code = decided.code.map(|code| format!(" ({code})"));
+    let grant = decided.grant.as_ref().map(|used| {
+        format!(
+            " by grant {}, use {} of {}",
+            used.id, used.number, used.uses_max
+        )
+    });
+    let verdict = match decided.decision {
+        Verdict::Allow => "allowed",
+        Verdict::Deny => "denied",
+        Verdict::Unsent => "allowed or asked about, and the run ended before it left",
+    };
+    Explanation {
+        tool: decided.tool.clone(),
+        of: place(run, script, decided.call, decided.site),
+        args: decided.args.clone(),
+        decision: [
+            how,
+            verdict,
+            &code.unwrap_or_default(),
+            &grant.unwrap_or_default(),
+        ]
+        .concat(),
+        reasons: decided.reasons.clone(),
+        prompts: Vec::new(),
+        told: decided.told.clone(),
+        facts: decided.facts.as_deref().cloned(),
+    }
+}
+
+fn place(run: &str, script: &str, call: CallId, site: Site) -> String {
+    let Site { line, column } = site;
+    format!("call {} of {run}, {script}:{line}:{column}:", call.0)
+}
+
+/// What would be decided about a call.
+fn imagined(said: Said, opened: &Opened) -> Result<Explanation, Problem> {
+    let tool = ToolId::parse(&said.tool).map_err(|bad| unclear(bad.to_string()))?;
+    let description = described(&tool, &opened.descriptions)?;
+    let args = match said.args {
+        Value::Null => Value::Object(serde_json::Map::new()),
+        args => args,
+    };
+    let facts = match said.facts {
+        Value::Null => Facts::default(),
+        facts => table::facts(facts).map_err(unclear)?,
+    };
+    let bytes = args.to_string();
+    let canonical = Args::parse(bytes.as_bytes(), &Limits::default());
+    let canonical = canonical.map_err(|bad| unclear(bad.to_string()))?;
+    let validator = Validator::compile(&description.input_schema);
+    let validator = validator.map_err(|bad| unclear(bad.to_string()))?;
+    let errors = validator.errors("args", &args);
+    let mut explained = Explanation {
+        of: "a call of".into(),
+        args: Some(canonical.clone()),
+        decision: "denied (invalid-arguments)".into(),
+        reasons: errors.iter().map(ToString::to_string).collect(),
+        prompts: Vec::new(),
+        told: None,
+        facts: Some(facts.clone()),
+        tool: tool.clone(),
+    };
+    if errors.is_empty() {
+        let consulted = opened.rules.consult(&Call {
+            id: CallId(1),
+            tool,
+            args: canonical,
+            site: Site::default(),
+            facts: Some(facts.into()),
+        });
+        let Consulted {
+            level,
+            reasons,
+            prompts,
+            ..
+        } = consulted;
+        explained.decision = match level {
+            Level::Allow => "allowed",
+            Level::AskRun => "asked about; a grant of the run would do",
+            Level::AskCall => "asked about; only a yes to this very call will do",
+            Level::Deny => "denied (denied)",
+        }
+        .into();
+        (explained.reasons, explained.prompts) = (reasons, prompts);
+    }
+    Ok(explained)
+}
+
+fn described<'a>(tool: &ToolId, all: &'a [Description]) -> Result<&'a Description, Problem> {
+    let is_meant = |it: &&Description| *it.server == *tool.server.0 && *it.name == *tool.tool.0;
+    all.iter().find(is_meant).ok_or_else(|| {
+        let names: Vec<String> = all
+            .iter()
+            .map(|it| format!("{}.{}", it.server, it.name))
+            .collect();
+        let meant = closest(&tool.to_string(), names.iter().map(String::as_str));
+        let next = meant.map_or_else(
+            || "--server, --config, --from and --lock say which tools there are".to_owned(),
+            |meant| format!("did you mean `{meant}`?"),
+        );
+        usage(format!("there is no tool `{tool}`"), "", next)
+    })
+}

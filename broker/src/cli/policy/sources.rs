@@ -1,0 +1,139 @@
+//! What rules are held against: servers, saved lists, or a lock file.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use airlock_core::policy::Finding;
+use airlock_core::problem::Problem;
+use airlock_core::rules::Rules;
+use clap::Args;
+use codegen::description::Description;
+
+use crate::broker::{Broker, BuildError, policies_of};
+use crate::cli::options::{ServerOptions, StateOptions, usage};
+use crate::cli::run::build_problem;
+use crate::cli::runtime;
+use crate::cli::screen::Screen;
+use crate::cli::types::saved;
+use crate::config::{Config, Environment, Flags};
+
+#[derive(Debug, Args)]
+pub(super) struct SourceOptions {
+    /// Folders of rules that may only forbid
+    #[arg(long, value_name = "FOLDER")]
+    tighten: Vec<PathBuf>,
+    #[command(flatten, next_help_heading = "Servers")]
+    servers: ServerOptions,
+    /// A saved answer to tools/list instead of servers; nothing is connected to, and neither is
+    /// with --lock
+    #[arg(long, value_name = "[NAME=]FILE", help_heading = "Servers")]
+    from: Vec<String>,
+    #[command(flatten)]
+    pub(super) state: StateOptions,
+}
+
+/// The rules, and the tools that they were held against.
+pub(super) struct Opened {
+    pub(super) rules: Arc<Rules>,
+    pub(super) descriptions: Arc<Vec<Description>>,
+}
+
+/// Why rules were not found to be right.
+pub(super) enum Wrong {
+    Rules(Vec<Finding>),
+    Other(Problem),
+}
+
+impl SourceOptions {
+    pub(super) fn open(
+        self,
+        folders: Vec<PathBuf>,
+        environment: &Environment,
+        screen: &Screen,
+    ) -> Result<Opened, Wrong> {
+        if self.from.is_empty() && self.servers.lock.is_none() {
+            self.connect(folders, environment, screen)
+        } else {
+            self.read(folders, environment, screen)
+        }
+    }
+
+    fn connect(
+        self,
+        folders: Vec<PathBuf>,
+        environment: &Environment,
+        screen: &Screen,
+    ) -> Result<Opened, Wrong> {
+        let required = !self.servers.skip_unreachable;
+        let config = Config::load(self.into_flags(folders)?, environment)?;
+        runtime()?.block_on(async {
+            let builder = Broker::builder().config(config).servers_required(required);
+            let broker = builder.build().await?;
+            let (rules, descriptions) = (broker.rules(), broker.descriptions());
+            let problems = broker.problems();
+            broker.close().await;
+            let told = |code: &str| matches!(code, "server-unavailable" | "policy-empty");
+            let problems = problems.iter().filter(|problem| told(&problem.code));
+            problems.for_each(|problem| screen.warning(problem));
+            Ok(Opened {
+                rules,
+                descriptions,
+            })
+        })
+    }
+
+    /// The tools are those of a saved list or of a lock file, and the configuration says what
+    /// it says of their servers.
+    fn read(
+        self,
+        folders: Vec<PathBuf>,
+        environment: &Environment,
+        screen: &Screen,
+    ) -> Result<Opened, Wrong> {
+        let (lock, from) = (self.servers.lock.clone(), self.from.clone());
+        if self.servers.connects() || (lock.is_some() && !from.is_empty()) {
+            let why = "--from and --lock take the tools from a file and connect to nothing";
+            let next = "leave the others out";
+            return Err(usage("two kinds of sources are named", why, next).into());
+        }
+        let config = Config::load(self.into_flags(folders)?, environment)?;
+        let folder = config.descriptions.clone();
+        let found = match &lock {
+            Some(lock) => saved::locked(lock, folder)?,
+            None => saved::read(&from, folder)?,
+        };
+        found.problems.iter().for_each(|it| screen.warning(it));
+        let policies = policies_of(&config, &found.descriptions)?;
+        let mut rules = Rules::new(config.rules, false);
+        if let Some(policies) = policies {
+            rules = rules.with_policies(Arc::new(policies));
+        }
+        Ok(Opened {
+            rules: Arc::new(rules),
+            descriptions: Arc::new(found.descriptions),
+        })
+    }
+
+    fn into_flags(self, folders: Vec<PathBuf>) -> Result<Flags, Problem> {
+        let mut flags = self.servers.into_flags()?;
+        flags.policies = folders;
+        flags.tighten = self.tighten;
+        flags.state_dir = self.state.state_dir;
+        Ok(flags)
+    }
+}
+
+impl From<Problem> for Wrong {
+    fn from(problem: Problem) -> Self {
+        Self::Other(problem)
+    }
+}
+
+impl From<BuildError> for Wrong {
+    fn from(error: BuildError) -> Self {
+        match error {
+            BuildError::Policies(findings) => Self::Rules(findings),
+            error => Self::Other(build_problem(error)),
+        }
+    }
+}

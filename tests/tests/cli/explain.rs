@@ -1,0 +1,211 @@
+//! `airlock policy explain`: for every way in which a call can be decided, what
+//! is said of it, held against goldens in `explain/` and against the journal's
+//! own words. With `AIRLOCK_BLESS=1` the goldens are rewritten instead.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tests::command::{Ended, Home};
+use tests::serving::Serving;
+
+use super::lock::SERVER;
+
+/// Rules of which each names its tool: allowed, asked, forbidden, in error, and none.
+const RULES: &str = r#"
+@id("lists") @owner("desk") @reason("a list tells nobody anything")
+permit(principal, action == Action::"demo.tickets_list", resource);
+@id("creates") @owner("desk") @reason("somebody has to want a ticket")
+@prompt("Is a ticket wanted?")
+permit(principal, action == Action::"demo.tickets_create", resource)
+when { context.approval >= 1 };
+@id("no-clock") @owner("desk") @reason("what the time is shall not matter")
+forbid(principal, action == Action::"demo.get-time", resource);
+@id("too-much") @owner("desk") @reason("sums that nobody can hold")
+forbid(principal, action == Action::"demo.logs_services", resource)
+when { context.counts.calls_run + 9223372036854775807 + 1 > 0 };
+"#;
+
+fn home() -> Home {
+    let home = Home::new();
+    home.write("rules/a.cedar", RULES);
+    home
+}
+
+/// What is said of a call in the latest journal, with what differs from run to run made equal.
+fn explained(home: &Home, call: u32) -> String {
+    let journal = home.journals().pop().unwrap();
+    let run = journal.file_stem().unwrap().to_string_lossy().into_owned();
+    let ended = home
+        .run(["policy", "explain", &format!("{run}:{call}")])
+        .expect_code(0);
+    let shown = home
+        .run(["runs", "show", &run, "--json"])
+        .expect_code(0)
+        .json();
+    let decided = shown["calls"].as_array().unwrap();
+    let decided = decided.iter().find(|it| it["id"] == call).unwrap();
+    for reason in decided["reasons"].as_array().unwrap() {
+        let line = format!("     why: {}\n", reason.as_str().unwrap());
+        assert!(ended.stdout.contains(&line), "{line}{ended}");
+    }
+    let text = ended.stdout.replace(&run, "RUN");
+    let is_time = |line: &&str| line.contains("fact: time ");
+    text.split_inclusive('\n')
+        .filter(|line| !is_time(line))
+        .collect()
+}
+
+fn check(name: &str, found: &str) {
+    let golden: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/cli/explain")
+        .join(format!("{name}.txt"));
+    if std::env::var("AIRLOCK_BLESS").is_ok_and(|it| it == "1") {
+        std::fs::create_dir_all(golden.parent().unwrap()).unwrap();
+        std::fs::write(&golden, found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&golden).unwrap_or_default();
+    assert_eq!(
+        found, expected,
+        "{name} differs; AIRLOCK_BLESS=1 rewrites it"
+    );
+}
+
+fn run(home: &Home, code: &str, more: &[&str]) -> Ended {
+    let args = ["run", "--demo", "--policy", "rules", "-e", code];
+    home.run([&args, more].concat())
+}
+
+/// An approver that gives this answer, as JSON without its nonce.
+fn answering(home: &Home, answer: &str) -> String {
+    let script =
+        format!("sed 's/.*\"nonce\":\"\\([^\"]*\\)\".*/{{\"nonce\":\"\\1\",{answer}}}/'\n");
+    home.write("answer.sh", script);
+    "command:sh answer.sh".to_owned()
+}
+
+#[test]
+fn what_is_allowed_or_denied_by_rules_is_said_with_them() {
+    for (name, code) in [
+        ("allowed", "return (await demo.tickets_list({})).length"),
+        ("denied-by-rule", "await demo.get_time({})"),
+        ("denied-by-default", "await demo.logs_count({})"),
+        ("denied-by-error", "await demo.logs_services({})"),
+        ("invalid-arguments", "await demo['tickets_' + 'create']({})"),
+    ] {
+        let home = home();
+        run(&home, code, &["--no-ask"]);
+        check(name, &explained(&home, 1));
+    }
+}
+
+#[test]
+fn what_somebody_was_asked_is_said_with_the_answer() {
+    let create = "await demo.tickets_create({title: 'a'})";
+    for (name, answer) in [
+        ("asked-and-allowed", "\"answer\":\"allow-once\""),
+        ("asked-and-refused", "\"answer\":\"refuse\""),
+    ] {
+        let home = home();
+        let approver = answering(&home, answer);
+        run(&home, create, &["--approver", &approver]);
+        check(name, &explained(&home, 1));
+    }
+    let home = home();
+    run(&home, create, &["--approver", "never"]);
+    check("asked-and-nobody-there", &explained(&home, 1));
+}
+
+#[test]
+fn a_call_that_a_grant_covers_is_said_with_its_use() {
+    let home = home();
+    let approver = answering(&home, "\"answer\":\"allow\",\"uses_max\":3");
+    let code = "for (const n of [1, 2]) await demo.tickets_create({title: 'a'})";
+    run(&home, code, &["--approver", &approver]).expect_code(0);
+    check("granted", &explained(&home, 2));
+}
+
+#[test]
+fn a_tool_that_was_not_disclosed_is_said_to_be_none() {
+    let serve = ["--demo", "--disclosure", "progressive", "--policy", "rules"];
+    let serving = Serving::start_in(home(), serve);
+    let session = serving.session(&json!({}));
+    let _ = session.run(2, "await demo['tickets_' + 'list']({})");
+    check("not-disclosed", &explained(&serving.home, 1));
+}
+
+#[test]
+fn a_description_that_has_changed_is_said_to_have() {
+    let home = Home::new();
+    home.write("server.sh", SERVER);
+    let tool = |text: &str| {
+        json!([{"name": "find", "description": text, "inputSchema": {"type": "object"}}])
+            .to_string()
+    };
+    home.write("tools.json", tool("Finds."));
+    let server = ["--server", "shop=sh server.sh"];
+    home.run([&["lock"], &server[..]].concat()).expect_code(0);
+    home.write("tools.json", tool("Finds everything."));
+    let code = "await shop['fi' + 'nd']({})";
+    let args = ["run", "--lock", "airlock.lock", "--allow", "*", "-e", code];
+    home.run([&args, &server[..]].concat());
+    check("description-changed", &explained(&home, 1));
+}
+
+#[test]
+fn a_call_that_nobody_made_is_decided_as_a_run_would() {
+    let home = home();
+    home.run(["lock", "--demo"]).expect_code(0);
+    let explain = |call: &Value| {
+        let call = call.to_string();
+        let args = [
+            "policy",
+            "explain",
+            &call,
+            "--policy",
+            "rules",
+            "--lock",
+            "airlock.lock",
+        ];
+        home.run(args).expect_code(0).stdout
+    };
+    let call =
+        json!({"tool": "demo.tickets_create", "args": {"title": "a"}, "facts": {"labels": []}});
+    check("imagined-and-asked", &explain(&call));
+    let short = json!({"tool": "demo.tickets_create"});
+    check("imagined-and-wrong", &explain(&short));
+    run(&home, "await demo.get_time({})", &["--no-ask"]);
+    let recorded = explained(&home, 1);
+    let imagined = explain(&json!({"tool": "demo.get-time"}));
+    let said = |text: &str| -> Vec<String> {
+        let is_said = |line: &&str| line.contains("why: ") || line.contains("decision: ");
+        text.lines().filter(is_said).map(str::to_owned).collect()
+    };
+    assert_eq!(said(&recorded), said(&imagined));
+}
+
+#[test]
+fn what_cannot_be_explained_is_an_error_that_helps() {
+    let home = home();
+    run(&home, "return 1", &["--no-ask"]).expect_code(0);
+    let journal = home.journals().pop().unwrap();
+    let run = journal.file_stem().unwrap().to_string_lossy().into_owned();
+    for (call, expected) in [
+        (format!("{run}:7"), "has no call 7"),
+        (format!("{run}:x"), "`x` is no number of a call"),
+        (run, "neither RUN:CALL nor a call in JSON"),
+        ("zzz:1".into(), "there is no such run"),
+        (
+            "{\"tool\": \"demo.tickets_lst\"}".into(),
+            "did you mean `demo.tickets_list`?",
+        ),
+        ("{\"tol\": \"x\"}".into(), "unknown field `tol`"),
+        (
+            "{\"tool\": \"demo.tickets_list\", \"facts\": {\"lables\": []}}".into(),
+            "did you mean `labels`?",
+        ),
+    ] {
+        let args = ["policy", "explain", &call, "--demo", "--policy", "rules"];
+        let ended = home.run(args).expect_code(2);
+        assert!(ended.stderr.contains(expected), "{expected}\n{ended}");
+    }
+}
