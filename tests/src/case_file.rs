@@ -6,6 +6,7 @@
 //! listed in `tests/hostile/README.md`.
 
 mod asking;
+mod folder;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 
 pub use asking::{About, Asking, Before, Between, But, Given, Told};
+pub use folder::Attack;
 
 /// One hostile script with what its header expects.
 #[derive(Debug, Clone, Default)]
@@ -61,6 +63,8 @@ pub struct CaseFile {
     pub labels: Option<Vec<String>>,
     /// What is asked, answered, and was said yes to before.
     pub asking: Asking,
+    /// What is wrong with the folder of policies: nothing is started then.
+    pub folder: Option<Attack>,
 }
 
 /// Every case file of a folder, sorted by name.
@@ -159,6 +163,7 @@ fn set(case: &mut CaseFile, key: &str, value: &str) -> Result<()> {
         "journal" => case.journal_contains.push(value.into()),
         "labels" if value == "none" => case.labels = Some(Vec::new()),
         "labels" => case.labels = Some(alternatives(value)),
+        "folder" => case.folder = Some(Attack::parse(value)?),
         "why" => {}
         _ if asking::set(&mut case.asking, key, value)? => {}
         _ => bail!("is not a key of a case file"),

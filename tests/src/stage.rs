@@ -23,7 +23,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use crate::binary::workspace;
-use crate::case_file::CaseFile;
+use crate::case_file::{Attack, CaseFile};
 use crate::vitals::{Vitals, settled_back};
 use scene::Scene;
 
@@ -189,6 +189,11 @@ impl Stage {
             runtime,
             state,
         })
+    }
+
+    /// What is said of a folder of policies that this was done to.
+    pub fn refusal(&self, attack: Attack) -> Result<String> {
+        scene::refusal(self, attack)
     }
 
     /// Plays one case alone, watched from its tools and measured around it.

@@ -10,6 +10,7 @@ mod limits;
 mod mcp_json;
 mod placeholder;
 pub(crate) mod policies;
+pub(crate) mod rule_folder;
 mod secrets;
 mod server;
 mod tsc;

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use super::person::Person;
 use super::{Stage, tools};
 use crate::binary::workspace;
-use crate::case_file::{Before, Between, But, CaseFile, Given};
+use crate::case_file::{Attack, Before, Between, But, CaseFile, Given};
 use crate::command::program;
 
 /// A broker, and whoever it asks.
@@ -185,6 +185,31 @@ fn builder(
 
 /// The shipped policies, in a folder that a case may change, over `labels.toml`.
 fn watched(own: &Path) -> Result<Config> {
+    let folder = copied(own)?;
+    watched_config(own, &folder)
+}
+
+/// What is said of a folder of policies that this was done to; an error when nothing is said.
+pub(super) fn refusal(stage: &Stage, attack: Attack) -> Result<String> {
+    let own = TempDir::with_prefix("airlock-folder-")?;
+    let folder = copied(own.path())?;
+    attack.commit(&folder)?;
+    let config = match watched_config(own.path(), &folder) {
+        Ok(config) => config,
+        Err(problem) => return Ok(problem.to_string()),
+    };
+    let builder = Broker::builder().config(config).state_dir(own.path());
+    let all = tools::all(&stage.log, "").into_iter();
+    let built = stage
+        .runtime
+        .block_on(all.fold(builder, Builder::tool).build());
+    match built {
+        Ok(_) => anyhow::bail!("a broker was built on it"),
+        Err(error) => Ok(error.to_string()),
+    }
+}
+
+fn copied(own: &Path) -> Result<std::path::PathBuf> {
     let folder = own.join("policies");
     std::fs::create_dir_all(&folder)?;
     for entry in std::fs::read_dir(workspace().join("policies"))? {
@@ -193,7 +218,7 @@ fn watched(own: &Path) -> Result<Config> {
             std::fs::copy(&path, folder.join(path.file_name().context("a name")?))?;
         }
     }
-    watched_config(own, &folder)
+    Ok(folder)
 }
 
 /// What the labels say of the tools of `box`, and these policies.

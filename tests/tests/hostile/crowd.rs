@@ -30,7 +30,9 @@ pub(crate) fn trials(cases: &[CaseFile], stage: &Arc<Stage>) -> Vec<Trial> {
 
 /// Scripts whose trick is their own length or a count of calls prove nothing more in a crowd.
 fn is_fit(case: &CaseFile) -> bool {
-    case.script.len() < 100_000 && case.name != "asy-03-ten-thousand-at-once"
+    case.folder.is_none()
+        && case.script.len() < 100_000
+        && case.name != "asy-03-ten-thousand-at-once"
 }
 
 fn crowd(cases: &[CaseFile], stage: &Arc<Stage>) -> Result<(), String> {

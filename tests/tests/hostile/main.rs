@@ -7,13 +7,16 @@ mod invariants;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use invariants::Findings;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tests::binary::workspace;
-use tests::case_file::{CaseFile, read_folder};
+use tests::case_file::{Attack, CaseFile, read_folder};
 use tests::stage::{CANARY, Stage};
 
+/// Within it the largest folder is refused; a debug build reads ten thousand rules in it.
+const FOLDER_WALL: Duration = Duration::from_secs(20);
 const PLANTED: &str = "AIRLOCK_TEST_PLANTED";
 
 fn main() -> ExitCode {
@@ -63,9 +66,36 @@ fn plant() -> ExitCode {
 
 fn alone(case: CaseFile, stage: &Arc<Stage>) -> Trial {
     let stage = Arc::clone(stage);
-    Trial::test(format!("alone::{}", case.name), move || {
-        play_alone(&case, &stage).map_err(Failed::from)
+    Trial::test(format!("alone::{}", case.name), move || match case.folder {
+        Some(attack) => start_nothing(&case, attack, &stage).map_err(Failed::from),
+        None => play_alone(&case, &stage).map_err(Failed::from),
     })
+}
+
+/// Nobody builds on a folder that was tampered with, and it is said what is wrong and where.
+fn start_nothing(case: &CaseFile, attack: Attack, stage: &Stage) -> Result<(), String> {
+    let since = Instant::now();
+    let said = stage.refusal(attack).map_err(|e| format!("{e:#}"))?;
+    let mut findings = Findings::default();
+    findings.require(case.expect == ["not_started"], || {
+        format!(
+            "I10: `not_started` where the case expects {:?}",
+            case.expect
+        )
+    });
+    for part in &case.error_contains {
+        findings.require(said.contains(part), || {
+            format!("`{said:.600}` does not say `{part}`")
+        });
+    }
+    findings.require(!said.contains(CANARY), || format!("I7: {said}"));
+    findings.require(said.len() < 4_000, || {
+        format!("{} bytes of finding", said.len())
+    });
+    let wall = since.elapsed();
+    findings.require(wall < FOLDER_WALL, || format!("I3: {wall:?}"));
+    findings.add(stage.reference().map_err(|e| format!("I4: {e:#}")));
+    findings.into_result()
 }
 
 fn play_alone(case: &CaseFile, stage: &Stage) -> Result<(), String> {

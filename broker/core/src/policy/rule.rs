@@ -1,7 +1,7 @@
 //! One rule: its text parsed, its annotations read. Whether what it speaks of
 //! exists is looked at elsewhere.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use cedar_policy::pst::{ActionConstraint, Clause, Effect};
@@ -9,6 +9,7 @@ use cedar_policy::{Policy, PolicyId};
 use codegen::closest::closest;
 use miette::Diagnostic;
 
+use super::RULES_MAX;
 use super::finding::{Finding, did_you_mean};
 use super::mentions::Mentions;
 use super::source::{Place, PolicyFile, Statement, statements};
@@ -21,6 +22,7 @@ const PROMPT: &str = "prompt";
 const ANNOTATIONS: [&str; 4] = [ID, OWNER, REASON, PROMPT];
 const ID_CHARS_MAX: usize = 80;
 const TEXT_CHARS_MAX: usize = 400;
+const FINDINGS_MAX: usize = 500;
 
 /// A rule as a reviewer wrote it.
 #[derive(Debug, Clone)]
@@ -52,17 +54,25 @@ pub(super) enum Scope {
     Within(Vec<String>),
 }
 
-/// All rules of all files, or everything that is wrong with them.
+/// All rules of all files, or what is wrong with them. It stops where nobody would go on
+/// reading: at one rule too many, which is the caller's to refuse, and at so many findings.
 pub(super) fn read(files: &[PolicyFile]) -> Result<Vec<Rule>, Vec<Finding>> {
     let mut rules: Vec<Rule> = Vec::new();
+    let mut places: HashMap<Arc<str>, Place> = HashMap::new();
     let mut findings = Vec::new();
-    for file in files {
+    'all: for file in files {
         let (name, text) = (file.name.as_str().into(), file.text.as_str().into());
         for statement in statements(&name, &text) {
+            if rules.len() > RULES_MAX || findings.len() >= FINDINGS_MAX {
+                break 'all;
+            }
             match Rule::read(statement, file.tightens) {
-                Ok(rule) => match rules.iter().find(|it| it.id == rule.id) {
+                Ok(rule) => match places.get(&rule.id) {
                     Some(earlier) => findings.push(id_twice(&rule, earlier)),
-                    None => rules.push(rule),
+                    None => {
+                        places.insert(Arc::clone(&rule.id), rule.place.clone());
+                        rules.push(rule);
+                    }
                 },
                 Err(found) => findings.extend(found),
             }
@@ -75,11 +85,11 @@ pub(super) fn read(files: &[PolicyFile]) -> Result<Vec<Rule>, Vec<Finding>> {
     }
 }
 
-fn id_twice(rule: &Rule, earlier: &Rule) -> Finding {
+fn id_twice(rule: &Rule, earlier: &Place) -> Finding {
     Finding::new(
         rule.statement.place_of("@id"),
         format!("the rule id `{}` is taken", rule.id),
-        format!("by the rule at {}", earlier.place),
+        format!("by the rule at {earlier}"),
         "give it another id",
     )
 }

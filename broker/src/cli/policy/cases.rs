@@ -12,7 +12,7 @@ use serde_json::json;
 use super::super::{Outcome, exit, print, print_json};
 use super::show_findings;
 use super::table::{self, Case, Table};
-use crate::config::policies;
+use crate::config::{policies, rule_folder};
 use crate::render::escape;
 
 const ENDING: &str = "cases.toml";
@@ -41,9 +41,9 @@ pub(super) fn test(folders: &[PathBuf], as_json: bool) -> Outcome {
     let mut tables = Vec::new();
     for folder in folders {
         files.extend(policies::read(folder, false)?);
-        for (name, path) in policies::named(folder, ENDING)? {
+        for (name, text) in rule_folder::read(folder, ENDING)? {
             if name.ends_with(ENDING) {
-                tables.push(table::parse(&name, &policies::text(&path)?)?);
+                tables.push(table::parse(&name, &text)?);
             }
         }
     }

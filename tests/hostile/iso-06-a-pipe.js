@@ -1,0 +1,7 @@
+// case: ISO-06
+// folder: a pipe
+// expect: not_started
+// error: zzz.cedar
+// error: no file
+// why: whoever reads it waits for ever
+return "it was started";

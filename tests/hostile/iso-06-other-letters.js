@@ -1,0 +1,6 @@
+// case: ISO-06
+// folder: other letters
+// expect: not_started
+// error: zzz.CEDAR
+// error: has to end in
+return "it was started";
