@@ -32,6 +32,21 @@ pub(crate) fn ours_alone(words: &[&str]) -> Result<()> {
     measure(words, |_| Ok(Vec::new()))
 }
 
+/// Twelve servers and a thousand tools behind one; a test that is run to be read.
+pub(crate) fn serve() -> Result<()> {
+    let status = Command::new("cargo")
+        .args(["test", "--release", "--quiet", "-p", "tests"])
+        .args(["--test", "scale", "many::", "--", "--nocapture"])
+        .args(["--test-threads", "1"])
+        .current_dir(paths::root())
+        .status()
+        .context("cargo could not be started")?;
+    if !status.success() {
+        bail!("serving is slower than it may be");
+    }
+    Ok(())
+}
+
 /// The measuring is a test of the broker, which knows search; here it is run to be read.
 pub(crate) fn search() -> Result<()> {
     let status = std::process::Command::new("cargo")

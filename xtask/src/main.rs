@@ -17,6 +17,7 @@ usage: cargo xtask COMMAND
   bench [--quick] [ROW…]         measure our own rows
   bench peers [--quick] [ROW…]   measure ours beside quickjs-emscripten and isolated-vm
   bench search                   how well and how fast search finds labelled tools of a corpus
+  bench serve                    how soon a thousand tools of twelve servers are found
   bench tokens [FILE…]           count the tokens of declarations beside those of the JSON
   bench replay                   play recorded tasks and attacks against the shipped policies
   bench policy                   what a decision costs with 10, 100 and 1,000 rules
@@ -43,6 +44,7 @@ fn dispatch(words: &[String]) -> Result<()> {
     match words.as_slice() {
         ["bench", "peers", rest @ ..] => bench::beside_peers(rest),
         ["bench", "search"] => bench::search(),
+        ["bench", "serve"] => bench::serve(),
         ["bench", "tokens", rest @ ..] => bench::tokens::run(rest),
         ["bench", "replay"] => bench::replay(),
         ["bench", "policy"] => bench::medians::POLICY.run(),

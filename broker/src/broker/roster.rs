@@ -85,21 +85,23 @@ impl Roster {
         is_it.then(|| (locked.says.clone(), tools.collect()))
     }
 
-    pub(super) fn apply(&mut self, change: Change) {
+    /// True when that changes which tools there are, or what is wrong with them.
+    pub(super) fn apply(&mut self, change: Change) -> bool {
         match change {
             Change::Listed(listed) => self.listed(*listed),
             Change::Rests(server) => {
                 if let Some(entry) = self.find(&server) {
                     entry.state = ServerState::OnDemand;
                 }
+                false
             }
         }
     }
 
-    fn listed(&mut self, listed: Listed) {
+    fn listed(&mut self, listed: Listed) -> bool {
         let name = listed.server.clone();
         let Some(entry) = self.entries.iter().find(|it| it.server.spec.name == name) else {
-            return;
+            return false;
         };
         if let Some(failure) = &listed.failure {
             let problem = self.unavailable(&name, failure);
@@ -107,7 +109,7 @@ impl Roster {
                 entry.state = ServerState::Unavailable(problem.why.clone());
                 entry.problems = vec![problem];
             }
-            return;
+            return true;
         }
         let says = lock_file::says(&listed);
         let left_out = |bad: &_| tool_left_out(&name.0, format!("{bad}"));
@@ -118,11 +120,16 @@ impl Roster {
             offered.says.as_deref(),
             &offered.tools,
         );
-        if let Some(entry) = self.find(&name) {
-            entry.state = ServerState::Connected;
-            entry.problems = problems;
-            entry.offered = Some(offered);
-        }
+        let Some(entry) = self.find(&name) else {
+            return false;
+        };
+        let before = entry.offered.as_ref();
+        let is_same = before.is_some_and(|it| it.says == offered.says && it.tools == offered.tools);
+        let is_other = !is_same || entry.problems != problems;
+        entry.state = ServerState::Connected;
+        entry.problems = problems;
+        entry.offered = Some(offered);
+        is_other
     }
 
     fn offer(&self, server: &Server, says: Option<String>, mut tools: Vec<Value>) -> Offered {

@@ -150,9 +150,17 @@ impl Shelf {
         if news.is_empty() {
             return;
         }
-        news.into_iter()
-            .for_each(|change| making.roster.apply(change));
+        let mut is_other = false;
+        for change in news {
+            is_other |= making.roster.apply(change);
+        }
         let (stamp, before) = self.last();
+        if !is_other {
+            self.put(stamp, before.standing_otherwise(&making.roster));
+            drop(making);
+            self.changes.send_modify(|count| *count += 1);
+            return;
+        }
         let Making {
             roster,
             checks,
@@ -231,6 +239,14 @@ impl Known {
         problems.push(problem);
         Self {
             problems,
+            servers: roster.statuses(),
+            ..self.same()
+        }
+    }
+
+    /// The servers have come or gone, and the tools are the same.
+    fn standing_otherwise(&self, roster: &Roster) -> Self {
+        Self {
             servers: roster.statuses(),
             ..self.same()
         }

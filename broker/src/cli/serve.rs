@@ -219,14 +219,16 @@ async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) 
             (serve::url(address), Some((listener, gate)))
         }
     };
-    let building = async {
-        // No server holds up another; the person at the host is asked.
-        let builder = approvers::elsewhere(Broker::builder(), &config, screen)?;
-        let builder = builder.servers_join_later(true).config(config);
+    // No server holds up another; the person at the host is asked.
+    let builder = approvers::elsewhere(Broker::builder(), &config, screen)?;
+    let builder = builder.servers_join_later(true).config(config);
+    let ready = serve.clone();
+    // Compiling what thousands of tools take keeps no host from shaking hands.
+    let building = tokio::spawn(async move {
         let broker = builder.build().await.map_err(build_problem)?;
-        serve.ready(broker.clone());
+        ready.ready(broker.clone());
         Ok::<_, Problem>(broker)
-    };
+    });
     let mut crier = Crier::new(screen, place);
     let mut broker: Option<Broker> = None;
     // Nothing changes before there is a broker.
@@ -241,7 +243,7 @@ async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) 
     let ended = loop {
         tokio::select! {
             built = &mut building, if broker.is_none() => {
-                let built = built?;
+                let built = built.map_err(interrupted)??;
                 crier.tell(&built);
                 changes = built.changes();
                 broker = Some(built);
@@ -272,6 +274,11 @@ async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) 
             next,
         )
     })
+}
+
+fn interrupted(error: tokio::task::JoinError) -> Problem {
+    let what = "the broker could not be set up";
+    Problem::new("internal", what, error.to_string(), "start it again")
 }
 
 /// Tells a person what becomes of the servers.

@@ -87,7 +87,7 @@ pub(super) fn groups(shelf: &Shelf) -> Value {
     let mut groups: BTreeMap<String, usize> = BTreeMap::new();
     let mut servers = Vec::new();
     let known = shelf.broker.known();
-    for shown in &shelf.tools {
+    for shown in shelf.tools.iter() {
         servers.push(shown.tool.id.server.0.to_string());
         for group in groups_of(&known, shown) {
             *groups.entry(group).or_default() += 1;
@@ -108,7 +108,7 @@ pub(super) fn groups(shelf: &Shelf) -> Value {
 pub(super) fn tags(shelf: &Shelf) -> Value {
     let mut tags: BTreeMap<String, usize> = BTreeMap::new();
     let known = shelf.broker.known();
-    for shown in &shelf.tools {
+    for shown in shelf.tools.iter() {
         for tag in tags_of(&known, shown) {
             *tags.entry(tag).or_default() += 1;
         }

@@ -106,14 +106,12 @@ async fn follow(
     settings: Settings,
 ) {
     while changes.changed().await.is_ok() {
-        let broker = |shelf: &watch::Sender<Option<Arc<Shelf>>>| {
-            shelf.borrow().as_ref().map(|it| it.broker.clone())
-        };
-        let Some(broker) = shelf.upgrade().and_then(|it| broker(&it)) else {
+        let before = shelf.upgrade().and_then(|shelf| shelf.borrow().clone());
+        let Some(before) = before else {
             return;
         };
         let settings = settings.clone();
-        let making = tokio::task::spawn_blocking(move || Shelf::new(broker, &settings));
+        let making = tokio::task::spawn_blocking(move || before.renewed(&settings));
         if let (Ok(made), Some(shelf)) = (making.await, shelf.upgrade()) {
             shelf.send_replace(Some(Arc::new(made)));
         }

@@ -40,14 +40,14 @@ pub(super) struct Shelf {
     /// What it was made from.
     pub(super) known: Arc<Known>,
     /// Sorted by name; without those that some rule denies altogether.
-    pub(super) tools: Vec<Shown>,
+    pub(super) tools: Arc<Vec<Shown>>,
     /// Search answers with places in `tools`.
-    pub(super) index: Index,
+    pub(super) index: Arc<Index>,
     /// All declarations, when there are so few that they are disclosed at once.
     pub(super) at_once: Option<String>,
     /// Of the list of tools as hosts see it.
     pub(super) list_digest: Digest,
-    by_name: HashMap<String, usize>,
+    by_name: Arc<HashMap<String, usize>>,
 }
 
 impl Shelf {
@@ -59,16 +59,35 @@ impl Shelf {
         let mut shelf = Self {
             broker,
             known,
-            tools,
-            index,
+            tools: Arc::new(tools),
+            index: Arc::new(index),
             at_once: None,
             list_digest: Digest::of(b""),
-            by_name,
+            by_name: Arc::new(by_name),
         };
         shelf.at_once = shelf.declarations_at_once(settings);
         let list = super::meta::list(&shelf, settings.mode, false);
         shelf.list_digest = Digest::of(Value::Array(list).to_string().as_bytes());
         shelf
+    }
+
+    /// The shelf as it is after a change; only what has changed is made anew.
+    pub(super) fn renewed(&self, settings: &Settings) -> Self {
+        let known = self.broker.known();
+        let is_same = Arc::ptr_eq(&known.descriptions, &self.known.descriptions)
+            && Arc::ptr_eq(&known.standing.rules, &self.known.standing.rules);
+        if !is_same {
+            return Self::new(self.broker.clone(), settings);
+        }
+        Self {
+            known,
+            broker: self.broker.clone(),
+            tools: Arc::clone(&self.tools),
+            index: Arc::clone(&self.index),
+            at_once: self.at_once.clone(),
+            list_digest: self.list_digest,
+            by_name: Arc::clone(&self.by_name),
+        }
     }
 
     /// A tool by any of its names: `server.tool`, `server_tool`, or as scripts call it.
@@ -96,7 +115,7 @@ impl Shelf {
     pub(super) fn servers(&self) -> String {
         const SHOWN_MAX: usize = 40;
         let mut servers: Vec<(&str, usize)> = Vec::new();
-        for shown in &self.tools {
+        for shown in self.tools.iter() {
             let server = &*shown.tool.id.server.0;
             match servers.last_mut().filter(|(name, _)| *name == server) {
                 Some((_, count)) => *count += 1,
