@@ -10,6 +10,7 @@ mod known;
 mod lint;
 mod mentions;
 mod model;
+mod nesting;
 mod rule;
 mod sift;
 mod source;

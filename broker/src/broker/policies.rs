@@ -1,7 +1,7 @@
 //! The policies of a broker: its tools as a vocabulary, and the rules held
 //! against it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use airlock_core::catalog::Effects;
 use airlock_core::id::{ServerName, ToolId, ToolName};
@@ -16,11 +16,12 @@ use crate::config::{Config, PolicyConfig, Server};
 
 /// None where no folder is named.
 pub(super) fn load(config: &PolicyConfig, tools: &Tools) -> Result<Option<Policies>, BuildError> {
+    let by_name = |it: &Description| (it.server.clone(), it.name.clone());
+    let all = tools.descriptions.iter().map(|it| (by_name(it), it));
+    let all: HashMap<(String, String), &Description> = all.collect();
     let known = tools.catalog.tools().filter_map(|tool| {
-        let description = tools.descriptions.iter().find(|description| {
-            *description.server == *tool.id.server.0 && *description.name == *tool.id.tool.0
-        });
-        Some((tool.id.clone(), tool.effects, description?))
+        let name = (tool.id.server.0.to_string(), tool.id.tool.0.to_string());
+        Some((tool.id.clone(), tool.effects, *all.get(&name)?))
     });
     held_against(config, known)
 }

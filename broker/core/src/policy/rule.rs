@@ -12,6 +12,7 @@ use miette::Diagnostic;
 use super::RULES_MAX;
 use super::finding::{Finding, did_you_mean};
 use super::mentions::Mentions;
+use super::nesting::too_deep;
 use super::source::{Place, PolicyFile, Statement, statements};
 
 /// The annotations there are.
@@ -96,6 +97,11 @@ fn id_twice(rule: &Rule, earlier: &Place) -> Finding {
 
 impl Rule {
     fn read(statement: Statement, tightens: bool) -> Result<Self, Vec<Finding>> {
+        if let Some(why) = too_deep(statement.text()) {
+            let next = "write several rules: any permit gives, and any forbid takes";
+            let what = "a rule that nests too deep";
+            return Err(vec![Finding::new(statement.place(0), what, why, next)]);
+        }
         let policy = Policy::parse(None, statement.text())
             .map_err(|errors| vec![diagnosed(&statement, &errors, "cannot be read")])?;
         let notes = Notes::read(&statement, &policy)?;

@@ -118,12 +118,12 @@ pub(super) fn statements(file: &Arc<str>, whole: &Arc<str>) -> Vec<Statement> {
 }
 
 /// Goes over a text in pieces, and knows strings and comments.
-struct Scan<'a> {
+pub(super) struct Scan<'a> {
     text: &'a str,
     at: usize,
 }
 
-enum Mark {
+pub(super) enum Mark {
     Comment {
         end: usize,
     },
@@ -133,11 +133,11 @@ enum Mark {
 }
 
 impl<'a> Scan<'a> {
-    fn new(text: &'a str) -> Self {
+    pub(super) fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
 
-    fn next(&mut self) -> Option<(usize, Mark)> {
+    pub(super) fn next(&mut self) -> Option<(usize, Mark)> {
         loop {
             let at = self.at;
             let rest = self.text.get(at..)?;

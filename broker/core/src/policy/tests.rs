@@ -1,5 +1,6 @@
 //! Rules and one call in; the level and the rules that decided out.
 
+mod nesting;
 mod property;
 mod shipped;
 mod sifted;

@@ -1,0 +1,72 @@
+//! Rules that nest deep: found before anything goes down them, or decided.
+
+use super::*;
+
+/// What is found in a rule with this condition. A call is decided by it if nothing is.
+fn check(condition: &str, expected: &str) {
+    let rule = format!("x: forbid(principal, action, resource) when {{ {condition} }};");
+    let what = match Policies::load(&files(&[ALL, &rule]), vocabulary(), true) {
+        Ok(policies) => {
+            let tool = ToolId::parse("ops.read").unwrap();
+            let judged = policies.judge(&tool, &args(ARGS_OPS), &clean());
+            assert_eq!(judged.rules.len(), 1, "{:?}", judged.reasons);
+            String::new()
+        }
+        Err(findings) => findings[0].to_string(),
+    };
+    let shown: String = condition.chars().take(40).collect();
+    assert!(what.contains(expected), "{shown}: {what}");
+    assert_eq!(what.is_empty(), expected.is_empty(), "{shown}: {what}");
+}
+
+#[test]
+fn a_rule_that_nests_too_deep_for_a_stack_is_found_before_it_is_parsed() {
+    let joined = |word: &str, times: usize| vec!["true"; times].join(word);
+    let asked = "context.args.project like \"O*\"";
+    for one in ["true", "context.disclosed", asked] {
+        check(&vec![one; 300].join(" && "), "");
+        check(&format!("!({})", vec![one; 300].join(" || ")), "");
+    }
+    for word in [" && ", " || ", "&&//\n", " + ", " * ", " - "] {
+        check(&joined(word, 100_000), "joins more than 300");
+    }
+    let nested = |open: &str, close: &str, times: usize| {
+        format!("{}true{}", open.repeat(times), close.repeat(times))
+    };
+    check(&nested("(", ")", 50), "");
+    check(&nested("(", ")", 100_000), "more than 60 levels");
+    check(&nested("[", "]", 100_000), "more than 60 levels");
+    check(&nested("{a: ", "}", 100_000), "more than 60 levels");
+    check(
+        &nested("if true then (", ") else false", 100_000),
+        "more than 60 levels",
+    );
+    check(
+        &nested("if true then false else ", "", 100_000),
+        "joins more than 300",
+    );
+    check(&"!".repeat(100_000), "joins more than 300");
+    let way = format!("context{}", ".a".repeat(100_000));
+    check(&way, "more than 60 levels");
+    let calls = format!("context.a{}", ".contains(1, 2)".repeat(100_000));
+    check(&calls, "more than 60 levels");
+    let within = format!(
+        "{}1{}",
+        "[1].contains(".repeat(100_000),
+        ")".repeat(100_000)
+    );
+    check(&within, "more than 60 levels");
+}
+
+#[test]
+fn a_long_list_is_not_deep() {
+    let many: Vec<String> = (0..2_000)
+        .map(|it| format!("\"host{it}.example\""))
+        .collect();
+    let list = format!("[{}].contains(\"(((&&&\")", many.join(", "));
+    check(&list, "");
+    let asked: Vec<String> = (0..250)
+        .map(|it| format!("(context.counts.calls_run == {it})"))
+        .collect();
+    check(&asked.join(" || "), "");
+}
