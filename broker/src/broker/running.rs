@@ -59,6 +59,9 @@ impl Running {
 
     /// Waits for the end.
     pub async fn report(mut self) -> Report {
+        // Nobody watches any more: what is not read need not be kept.
+        self.events.close();
+        while self.events.try_recv().is_ok() {}
         (&mut self.report)
             .await
             .unwrap_or_else(|_| never_started(Code::Internal))

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::{Failed, Trial};
 use tests::case_file::CaseFile;
-use tests::stage::Stage;
+use tests::stage::{KEPT_BYTES_MAX, Stage};
 use tests::vitals::{Vitals, settled_back};
 
 use crate::invariants::{self, Findings};
@@ -14,9 +14,6 @@ use crate::invariants::{self, Findings};
 const AT_ONCE: usize = 64;
 /// Every fourth run is a good one.
 const GOOD: usize = 4;
-/// A memory of the pool keeps what its last run had written, up to a bound; each
-/// of the 64 may have kept a little less in the round before.
-const KEPT_BYTES_MAX: u64 = AT_ONCE as u64 * 1024 * 1024;
 /// How much longer everything may take: 64 runs on two cores.
 const WIDER: u64 = 16;
 

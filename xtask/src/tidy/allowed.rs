@@ -43,11 +43,6 @@ const EXCEPTIONS: &[Exception] = &[
         path: "tests/tests/artefact.rs",
         reason: "the test loads the compiled guest that the binary ships",
     },
-    Exception {
-        rule: Rule::Length,
-        path: "tests/tests/real_servers.rs",
-        reason: "a list of servers and of what each answers; it is read one server at a time",
-    },
 ];
 
 pub(super) fn excepts(finding: &Finding) -> bool {
