@@ -189,6 +189,11 @@ impl Started {
         kill_process(pid, signal).expect("a signal to our own child");
     }
 
+    /// Whether it has not ended yet.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
     /// Waits for the end; a command that outlives our patience is killed and has no code.
     #[must_use]
     pub fn wait(mut self) -> Ended {

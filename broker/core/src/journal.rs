@@ -21,7 +21,7 @@ use crate::limits::Limits;
 use crate::report::{ReportedError, ReportedFinding, ReportedOutcome, Status, Usage};
 
 pub use chain::{Chain, Redact, Unsealable};
-pub use grants::{GrantGiven, GrantHead, GrantUse, GrantVoided};
+pub use grants::{GrantClaimed, GrantGiven, GrantHead, GrantUse, GrantVoided};
 pub use read::{Broken, Cut, Line, Verified, read};
 
 /// Version of the format. A reader refuses every other.
@@ -42,6 +42,7 @@ pub enum Body {
     Answered(Answered),
     GrantGiven(Box<GrantGiven>),
     GrantVoided(Box<GrantVoided>),
+    GrantClaimed(Box<GrantClaimed>),
     Decided(Box<Decided>),
     Settled(Box<Settled>),
     Resumed(Resumed),
@@ -215,6 +216,7 @@ impl Body {
             Self::Asked(asked) => Some(asked.call),
             Self::Answered(answered) => Some(answered.call),
             Self::GrantGiven(given) => Some(given.call),
+            Self::GrantClaimed(claimed) => Some(claimed.call),
             Self::Decided(decided) => Some(decided.call),
             Self::Settled(settled) => Some(settled.call),
             Self::RunStarted(_) | Self::GrantVoided(_) | Self::Resumed(_) | Self::Ended(_) => None,
@@ -244,7 +246,11 @@ impl Body {
             }
             Self::GrantGiven(given) => quoted_bytes(&given.condition.to_string()),
             Self::Resumed(resumed) => resumed.calls.len() as u64 * 8,
-            Self::RunStarted(_) | Self::Answered(_) | Self::GrantVoided(_) | Self::Ended(_) => 0,
+            Self::RunStarted(_)
+            | Self::Answered(_)
+            | Self::GrantVoided(_)
+            | Self::GrantClaimed(_)
+            | Self::Ended(_) => 0,
         };
         REST_BYTES + long
     }

@@ -66,7 +66,11 @@ impl RunEvent {
                 code: settled.code,
                 ms: settled.ms,
             }),
-            Body::GrantGiven(_) | Body::GrantVoided(_) | Body::Resumed(_) | Body::Ended(_) => None,
+            Body::GrantGiven(_)
+            | Body::GrantVoided(_)
+            | Body::GrantClaimed(_)
+            | Body::Resumed(_)
+            | Body::Ended(_) => None,
         }
     }
 }

@@ -232,6 +232,7 @@ fn shown(run: &RunId, journal: &Verified) -> Value {
         "usage": ended.map(|ended| ended.usage),
         "cut": journal.cut.is_some(),
         "in_doubt": in_doubt(journal),
+        "uses_in_doubt": uses_in_doubt(journal),
     })
 }
 
@@ -280,6 +281,12 @@ fn in_doubt(journal: &Verified) -> Vec<Value> {
     });
     decided
         .map(|decided| json!({ "id": decided.call, "tool": decided.tool, "args": decided.args }))
+        .collect()
+}
+
+fn uses_in_doubt(journal: &Verified) -> Vec<Value> {
+    let uses = journal.uses_in_doubt.iter();
+    uses.map(|(call, grant)| json!({ "call": call, "grant": grant }))
         .collect()
 }
 

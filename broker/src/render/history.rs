@@ -63,6 +63,13 @@ fn remainder(journal: &Verified) -> String {
             ));
         }
     }
+    for (call, grant) in &journal.uses_in_doubt {
+        let grant = escape::brief(&grant.0, 80);
+        text.push_str(&format!(
+            "in doubt: a use of grant {grant} for call {}; it may be spent, and the call did not leave\n",
+            call.0
+        ));
+    }
     text
 }
 
@@ -99,6 +106,11 @@ fn told(body: &Body) -> Option<String> {
             escape::brief(&given.tool.to_string(), 80),
             given.grant.scope,
             escape::brief(&given.condition.to_string(), WHY_CHARS_SHOWN)
+        ),
+        Body::GrantClaimed(claimed) => format!(
+            "call {}  claims a use of grant {}",
+            claimed.call.0,
+            escape::brief(&claimed.grant.0, 80)
         ),
         Body::GrantVoided(voided) => format!(
             "grant {} for {} is void: {}",

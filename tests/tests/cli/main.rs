@@ -5,6 +5,7 @@ mod descriptions;
 mod errors;
 mod exits;
 mod explain;
+mod grants;
 mod journal;
 mod lock;
 mod policy;

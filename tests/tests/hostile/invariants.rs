@@ -211,6 +211,9 @@ pub(crate) fn journal_is_whole(findings: &mut Findings, case: &CaseFile, played:
     findings.require(verified.in_doubt.is_empty(), || {
         format!("I6: in doubt after the end: {:?}", verified.in_doubt)
     });
+    findings.require(verified.uses_in_doubt.is_empty(), || {
+        format!("I6: uses in doubt: {:?}", verified.uses_in_doubt)
+    });
     let lines: Vec<Value> = lines(played).collect();
     for line in lines.iter().filter(|line| line["kind"] == "decided") {
         let reasons = line["reasons"]

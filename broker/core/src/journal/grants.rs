@@ -43,6 +43,16 @@ pub struct GrantVoided {
     pub why: String,
 }
 
+/// A use of a grant that other runs share is about to be counted where they see it. What
+/// follows for the call says what came of it; where nothing does, the use may be spent and
+/// nothing left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrantClaimed {
+    pub call: CallId,
+    pub tool: ToolId,
+    pub grant: GrantId,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GrantUse {
     pub id: GrantId,
@@ -75,6 +85,14 @@ pub(super) mod examples {
             condition: Condition::exactly(args(r#"{"path":"a"}"#).value()).unwrap(),
             shown: digest,
             by: "terminal".into(),
+        }))
+    }
+
+    pub(in crate::journal) fn claimed(call: u32) -> Body {
+        Body::GrantClaimed(Box::new(GrantClaimed {
+            call: CallId(call),
+            tool: ToolId::parse("fs.read").unwrap(),
+            grant: GrantId("r1.1".into()),
         }))
     }
 

@@ -2,14 +2,14 @@
 //! behind (a last line without its end) is a cut; anything else that does not
 //! fit is a broken link, and the first one is named.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use codegen::canonical;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Body, Decided, Ended, VERSION, Verdict};
-use crate::id::{CallId, Digest};
+use crate::id::{CallId, Digest, GrantId};
 use crate::json::{self, Bounds};
 
 /// A line of our own: arguments within the deepest limit that can be set, and a few levels around.
@@ -37,6 +37,8 @@ pub struct Verified {
     pub cut: Option<Cut>,
     /// Allowed to leave, and nobody recorded what became of them.
     pub in_doubt: Vec<CallId>,
+    /// Uses of shared grants that were about to be counted, and nothing says whether they were.
+    pub uses_in_doubt: Vec<(CallId, GrantId)>,
     /// Digest of the last whole line.
     pub head: Option<Digest>,
 }
@@ -93,10 +95,12 @@ pub fn read(bytes: &[u8]) -> Result<Verified, Broken> {
         bytes: rest.len(),
     });
     let in_doubt = reader.open.into_iter().collect();
+    let uses_in_doubt = reader.claimed.into_iter().collect();
     Ok(Verified {
         lines: reader.lines,
         cut,
         in_doubt,
+        uses_in_doubt,
         head: reader.head,
     })
 }
@@ -108,6 +112,8 @@ struct Reader {
     decided: BTreeSet<CallId>,
     /// Allowed, not settled yet.
     open: BTreeSet<CallId>,
+    /// Claimed a use, and nothing was heard of it.
+    claimed: BTreeMap<CallId, GrantId>,
     ended: bool,
 }
 
@@ -149,7 +155,16 @@ impl Reader {
         if self.ended {
             return Err("nothing follows `ended`".into());
         }
+        if let Some(call) = body.call() {
+            self.claimed.remove(&call);
+        }
         match body {
+            Body::GrantClaimed(claimed) => {
+                if self.decided.contains(&claimed.call) {
+                    return Err(format!("call {} was decided before", claimed.call.0));
+                }
+                self.claimed.insert(claimed.call, claimed.grant.clone());
+            }
             Body::Decided(decided) => {
                 if !self.decided.insert(decided.call) {
                     return Err(format!("call {} was decided before", decided.call.0));

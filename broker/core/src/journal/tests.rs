@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::grants::examples::{given, voided};
+use super::grants::examples::{claimed, given, voided};
 use super::*;
 use crate::facts::{Facts, LargeText};
 use crate::id::GrantId;
@@ -167,6 +167,7 @@ fn every_kind_of_entry_reads_back_as_it_was_written() {
         asked,
         answered,
         given(),
+        claimed(1),
         decided(1, Verdict::Allow),
         settled(1),
         resumed,
@@ -271,6 +272,21 @@ fn a_journal_from_before_findings_were_kept_verifies() {
 
 fn settled_after_allow() -> Body {
     decided(1, Verdict::Allow)
+}
+
+#[test]
+fn a_use_that_was_claimed_is_in_doubt_until_something_is_said_of_its_call() {
+    let verified = read(&journal(&[started(), claimed(1), claimed(2)])).unwrap();
+    let calls: Vec<_> = verified
+        .uses_in_doubt
+        .iter()
+        .map(|(call, _)| call.0)
+        .collect();
+    assert_eq!((calls, verified.in_doubt), (vec![1, 2], vec![]));
+    let denied = [started(), claimed(1), decided(1, Verdict::Deny)];
+    assert!(read(&journal(&denied)).unwrap().uses_in_doubt.is_empty());
+    let late = [started(), decided(1, Verdict::Allow), claimed(1)];
+    assert!(read(&journal(&late)).is_err());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::code::Code;
 use crate::decide::{Covered, Decision, Pending, claimed};
 use crate::grant::{Grant, Scope, Use};
 use crate::id::{CallId, ToolId};
-use crate::journal::{Body, GrantGiven, GrantHead, GrantVoided};
+use crate::journal::{Body, GrantClaimed, GrantGiven, GrantHead, GrantVoided};
 use crate::rules::Level;
 
 use super::Run;
@@ -89,6 +89,13 @@ impl Run {
     /// There is room for the call: its use is counted where all see it, and then it leaves.
     pub(super) fn claim(&mut self, call: CallId, covered: Covered) {
         let grant = covered.grant().clone();
+        // A use that was counted by a process that died then is known to have been for this call.
+        let claimed = GrantClaimed {
+            call,
+            tool: covered.question().tool.clone(),
+            grant: grant.clone(),
+        };
+        self.append(Body::GrantClaimed(Box::new(claimed)), false);
         self.calls.put(call, Stage::Claiming(covered));
         self.out.claim(call, grant);
     }

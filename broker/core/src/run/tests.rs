@@ -156,6 +156,7 @@ fn describe_entry(body: &Body) -> String {
         Body::Answered(answered) => format!("answered {} {:?}", answered.call.0, answered.answer),
         Body::GrantGiven(given) => format!("given {}", given.grant.id),
         Body::GrantVoided(voided) => format!("voided {}", voided.grant),
+        Body::GrantClaimed(claimed) => format!("claims {} for {}", claimed.grant, claimed.call.0),
         Body::Decided(decided) => match decided.decision {
             Verdict::Allow => format!("allowed {}", decided.call.0),
             Verdict::Deny => format!("denied {}", decided.call.0),

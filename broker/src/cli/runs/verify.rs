@@ -4,7 +4,7 @@ use airlock_core::journal::{Verified, read};
 use airlock_core::problem::Problem;
 use serde_json::{Value, json};
 
-use super::{broken_journal, bytes_of, in_doubt, started, unreadable};
+use super::{broken_journal, bytes_of, in_doubt, started, unreadable, uses_in_doubt};
 use crate::cli::{Outcome, exit, print, print_json};
 use crate::journal_file::StateDir;
 use crate::render::{self, escape};
@@ -73,7 +73,7 @@ fn intact(journal: &Verified) -> Value {
         "run": started(journal).map(|started| started.run.clone()), "entries": journal.lines.len(),
         "intact": true, "head": journal.head, "ended": journal.ended().is_some(),
         "cut": journal.cut.map(|cut| json!({ "after_entry": cut.after_line, "bytes": cut.bytes })),
-        "in_doubt": in_doubt(journal),
+        "in_doubt": in_doubt(journal), "uses_in_doubt": uses_in_doubt(journal),
     })
 }
 
