@@ -35,7 +35,7 @@ pub struct NoType {
 const HEADER: &str = "\
 //! Arguments and results of tools, made from their descriptions. Needs the
 //! crates `serde` (with `derive`) and `serde_json`.
-#![allow(clippy::all, clippy::pedantic, clippy::restriction, missing_docs, missing_debug_implementations, unused_imports, unreachable_pub, rustdoc::all)]
+#![allow(clippy::all, clippy::pedantic, clippy::restriction, nonstandard_style, missing_docs, missing_debug_implementations, unused_imports, unreachable_pub, rustdoc::all)]
 ";
 
 /// Types of all tools, in modules `server::tool`, in an order of their own.
@@ -103,12 +103,27 @@ fn written(schema: Value) -> Result<String, NoType> {
         return Err(no_type(&"it would need more crates"));
     }
     let file = syn::parse2::<syn::File>(space.to_stream()).map_err(|error| no_type(&error))?;
+    if file.items.iter().any(is_of_a_box) {
+        return Err(no_type(&"one of its types is nothing but itself"));
+    }
     match file.items.iter().find_map(repeated_name) {
         Some(name) => Err(no_type(&format!(
             "two of its members would be called `{name}`"
         ))),
         None => Ok(prettyplease::unparse(&file)),
     }
+}
+
+/// A type that is a box of itself gets a conversion that every box has already.
+fn is_of_a_box(item: &syn::Item) -> bool {
+    let syn::Item::Impl(found) = item else {
+        return false;
+    };
+    let syn::Type::Path(path) = &*found.self_ty else {
+        return false;
+    };
+    let last = path.path.segments.last();
+    last.is_some_and(|last| last.ident == "Box")
 }
 
 /// A name that stands twice in one type: it parses, and does not compile.

@@ -104,3 +104,17 @@ fn prose_cannot_leave_its_comment() {
     syn::parse_file(&types).unwrap();
     assert!(!types.contains('\u{202e}') && !types.contains('\u{2028}'));
 }
+
+#[test]
+fn a_type_that_is_nothing_but_itself_is_plain_json_and_listed() {
+    let schema = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"$ref": "#/$defs/x"}}});
+    let types = types(&[json!({"name": "t", "inputSchema": schema})]);
+    let [tool] = &types.degraded[..] else {
+        panic!("{:?}", types.degraded)
+    };
+    assert!(
+        tool.found[0].reason.contains("nothing but itself"),
+        "{tool:?}"
+    );
+    assert!(types.text.contains("pub type Args"), "{}", types.text);
+}
