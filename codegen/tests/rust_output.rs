@@ -4,7 +4,6 @@
 #![expect(clippy::disallowed_methods, reason = "a compiler reads files")]
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     reason = "a test that cannot prepare its input has failed"
 )]
 
