@@ -4,6 +4,7 @@ mod approvers;
 mod check;
 mod demo_server;
 mod descriptions;
+mod door;
 mod engines;
 pub mod exit;
 mod grants;

@@ -1,7 +1,5 @@
 //! `airlock serve`: all tools behind one MCP server.
 
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use airlock_core::problem::Problem;
@@ -10,14 +8,15 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::approvers;
+use super::door::{Door, DoorOptions};
 use super::options::{LimitOptions, RuleOptions, ServerOptions, StateOptions, usage};
 use super::run::build_problem;
 use super::screen::Screen;
 use super::signals::{cancel_on_signals, outlive_full_files};
-use super::{Outcome, exit, input, print, runtime};
+use super::{Outcome, exit, print, runtime};
 use crate::broker::{Broker, Cancel, ServerState};
 use crate::config::{Config, Environment, units};
-use crate::serve::{self, BadToken, Disclosure, Gate, Mode, Serve, Settings};
+use crate::serve::{self, Disclosure, Mode, Serve, Settings};
 
 /// What still goes on then gets this long to be dropped.
 const LAST_WALL: Duration = Duration::from_millis(50);
@@ -32,17 +31,8 @@ pub(super) struct ServeOptions {
     servers: ServerOptions,
     #[command(flatten, next_help_heading = "Rules")]
     rules: RuleOptions,
-    /// Serve many hosts over streamable HTTP at this address, such as 127.0.0.1:8080
-    #[arg(long, value_name = "ADDRESS", help_heading = "Transport")]
-    http: Option<SocketAddr>,
-    /// The token that every host has to send; AIRLOCK_HTTP_TOKEN is another place for it
-    #[arg(
-        long,
-        value_name = "FILE",
-        help_heading = "Transport",
-        requires = "http"
-    )]
-    http_token_file: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Transport")]
+    door: DoorOptions,
     /// What stands in the list of tools besides search, details and scripts
     #[arg(long, value_enum, default_value_t = Listed::Code, help_heading = "Tools")]
     tools: Listed,
@@ -111,13 +101,7 @@ pub(super) fn run(options: ServeOptions, environment: &Environment) -> Outcome {
         return print(&format!("{}\n", serve::system_prompt(settings.mode))).map(|()| exit::DONE);
     }
     let screen = Screen::of_process(environment, options.quiet);
-    let door = match options.http {
-        None => Door::Stdio,
-        Some(address) => {
-            let file = options.http_token_file.as_deref();
-            Door::Http(address, gate(address, file, environment)?)
-        }
-    };
+    let door = Door::of(&options.door, environment)?;
     let config = load(options, environment)?;
     config
         .warnings
@@ -171,34 +155,6 @@ fn load(options: ServeOptions, environment: &Environment) -> Result<Config, Prob
     flags.state_dir = options.state.state_dir;
     flags.fsync = options.fsync;
     Config::load(flags, environment)
-}
-
-/// Where hosts come in.
-enum Door {
-    Stdio,
-    Http(SocketAddr, Gate),
-}
-
-fn gate(
-    address: SocketAddr,
-    file: Option<&Path>,
-    environment: &Environment,
-) -> Result<Gate, Problem> {
-    let token = match file {
-        Some(file) => Some(input::secret(file)?),
-        None => environment.text("AIRLOCK_HTTP_TOKEN").map(str::to_owned),
-    };
-    Gate::new(address, token.as_deref()).map_err(|bad| {
-        let next = match bad {
-            BadToken::Missing(_) => {
-                "set AIRLOCK_HTTP_TOKEN, give --http-token-file, or listen on 127.0.0.1"
-            }
-            BadToken::Length | BadToken::Characters => {
-                "use 16 random bytes or more, written in letters and digits"
-            }
-        };
-        usage("hosts cannot be let in", bad.to_string(), next)
-    })
 }
 
 async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) -> Outcome {

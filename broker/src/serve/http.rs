@@ -2,6 +2,7 @@
 //! looked at in `gate`; which session it belongs to, in `sessions`.
 
 mod gate;
+mod oauth;
 mod post;
 mod sessions;
 
@@ -13,9 +14,9 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::post;
+use axum::routing::{get, post};
 use tokio::net::TcpListener;
 
 use super::desk::Desk;
@@ -23,6 +24,7 @@ use super::rpc::MESSAGE_BYTES_MAX;
 use sessions::Sessions;
 
 pub use gate::{BadToken, Gate};
+pub use oauth::{BadOauth, OauthSettings, ResourceServer};
 
 const PATH: &str = "/mcp";
 const CLEAN_UP_EVERY: Duration = Duration::from_secs(60);
@@ -43,8 +45,11 @@ pub(super) async fn serve(desk: Desk, listener: TcpListener, gate: Gate) -> io::
         gate,
         sessions,
     });
-    let routes = Router::new()
-        .route(PATH, post(posted).get(no_stream).delete(ended))
+    let mut routes = Router::new().route(PATH, post(posted).get(no_stream).delete(ended));
+    for path in hall.gate.oauth().iter().flat_map(|it| it.metadata_paths()) {
+        routes = routes.route(&path, get(metadata));
+    }
+    let routes = routes
         .layer(DefaultBodyLimit::max(MESSAGE_BYTES_MAX as usize))
         .with_state(Arc::clone(&hall));
     let cleaning = async {
@@ -69,32 +74,45 @@ pub fn url(address: SocketAddr) -> String {
 }
 
 async fn posted(State(hall): State<Arc<Hall>>, headers: HeaderMap, body: Bytes) -> Response {
-    match hall.gate.check(&headers) {
-        Ok(()) => post::answer(hall, &headers, &body).await,
-        Err(refused) => refused.into_response(),
+    match hall.gate.admit(&headers, hall.desk.now_ms()).await {
+        Ok(caller) => post::answer(hall, caller, &headers, &body).await,
+        Err(turned) => turned.into_response(),
+    }
+}
+
+/// Where a host gets a token from is told to everybody.
+async fn metadata(State(hall): State<Arc<Hall>>, headers: HeaderMap) -> Response {
+    match (hall.gate.check(&headers), hall.gate.oauth()) {
+        (Err(refused), _) => refused.into_response(),
+        (Ok(()), Some(server)) => {
+            let kind = [(header::CONTENT_TYPE, "application/json")];
+            (kind, server.metadata().to_string()).into_response()
+        }
+        (Ok(()), None) => StatusCode::NOT_FOUND.into_response(),
     }
 }
 
 /// Nothing is told outside of requests.
 async fn no_stream(State(hall): State<Arc<Hall>>, headers: HeaderMap) -> Response {
-    match hall.gate.check(&headers) {
-        Ok(()) => {
+    match hall.gate.admit(&headers, hall.desk.now_ms()).await {
+        Ok(_) => {
             let allowed = [("allow", "POST, DELETE")];
             (StatusCode::METHOD_NOT_ALLOWED, allowed).into_response()
         }
-        Err(refused) => refused.into_response(),
+        Err(turned) => turned.into_response(),
     }
 }
 
 /// A host of the older era ends its session.
 async fn ended(State(hall): State<Arc<Hall>>, headers: HeaderMap) -> Response {
-    if let Err(refused) = hall.gate.check(&headers) {
-        return refused.into_response();
-    }
+    let caller = match hall.gate.admit(&headers, hall.desk.now_ms()).await {
+        Ok(caller) => caller,
+        Err(turned) => return turned.into_response(),
+    };
     let id = headers.get(post::SESSION_HEADER);
     match id.and_then(|id| id.to_str().ok()) {
         None => StatusCode::BAD_REQUEST.into_response(),
-        Some(id) if hall.sessions.end(id) => StatusCode::NO_CONTENT.into_response(),
+        Some(id) if hall.sessions.end(&caller, id) => StatusCode::NO_CONTENT.into_response(),
         Some(_) => StatusCode::NOT_FOUND.into_response(),
     }
 }

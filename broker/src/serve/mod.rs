@@ -39,7 +39,7 @@ use crate::broker::Broker;
 use desk::Desk;
 use shelf::Shelf;
 
-pub use http::{BadToken, Gate, url};
+pub use http::{BadOauth, BadToken, Gate, OauthSettings, ResourceServer, url};
 pub use prompt::text as system_prompt;
 pub use seal::NoKey;
 pub use settings::{Disclosure, Mode, Settings};

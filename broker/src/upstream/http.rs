@@ -23,7 +23,8 @@ use super::jsonrpc::{self, Answer, Incoming};
 use super::link::{LinkError, Outgoing};
 use super::secret::Secret;
 use super::spec::ServerUrl;
-use build::{client, header_map, method_headers};
+pub(crate) use build::client;
+use build::{header_map, method_headers};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");

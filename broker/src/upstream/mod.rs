@@ -31,6 +31,7 @@ pub use caps::Caps;
 pub use diagnostics::Report as DiagnosticsReport;
 pub use era::{Era, EraChoice, EraMemory};
 pub use error::ConnectError;
+pub(crate) use http::client as http_client;
 pub use list::ListProblem;
 pub use pool::{Listed, Surroundings, Upstream};
 pub use secret::Secret;

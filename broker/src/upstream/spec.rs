@@ -196,7 +196,7 @@ impl ServerUrl {
         Ok(Self(url))
     }
 
-    pub(super) fn url(&self) -> &reqwest::Url {
+    pub(crate) fn url(&self) -> &reqwest::Url {
         &self.0
     }
 }

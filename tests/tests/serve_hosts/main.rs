@@ -1,7 +1,8 @@
-//! `airlock serve` from outside: how it ends, and hosts side by side.
+//! `airlock serve` from outside: who may come in, hosts side by side, and how it ends.
 
 mod ends;
 mod side_by_side;
+mod tokens;
 
 use serde_json::Value;
 use tests::command::{Home, program};

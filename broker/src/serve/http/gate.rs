@@ -7,14 +7,24 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use ring::digest;
 
+use super::oauth::{Caller, ResourceServer};
+
 const TOKEN_BYTES_MIN: usize = 16;
 const TOKEN_BYTES_MAX: usize = 4_096;
 
 #[derive(Clone)]
 pub struct Gate {
-    /// The digest of the token, which every request has to carry.
-    token: Option<digest::Digest>,
+    entry: Entry,
     is_loopback: bool,
+}
+
+#[derive(Clone)]
+enum Entry {
+    Anybody,
+    /// Whoever carries the token with this digest.
+    Token(digest::Digest),
+    /// Whoever carries a token that an authorization server vouches for.
+    Oauth(ResourceServer),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,13 +41,29 @@ pub enum BadToken {
 pub(super) enum Refused {
     Origin,
     Host,
+    NoToken,
     Token,
+    /// The token is good, and not for this.
+    Scope,
+    /// Nobody can say what the token is worth.
+    Unknown,
+}
+
+/// A refusal, with what a host needs to know to come again.
+#[derive(Debug)]
+pub(super) struct Turned {
+    refused: Refused,
+    challenge: String,
 }
 
 impl std::fmt::Debug for Gate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (token, is_loopback) = (self.token.is_some(), self.is_loopback);
-        write!(f, "Gate(token: {token}, loopback: {is_loopback})")
+        let entry = match &self.entry {
+            Entry::Anybody => "anybody",
+            Entry::Token(_) => "a token",
+            Entry::Oauth(_) => "an authorization server",
+        };
+        write!(f, "Gate({entry}, loopback: {})", self.is_loopback)
     }
 }
 
@@ -45,65 +71,144 @@ impl Gate {
     /// For a listener at this address. Beyond the loopback a token is a must.
     pub fn new(address: SocketAddr, token: Option<&str>) -> Result<Self, BadToken> {
         let is_loopback = address.ip().is_loopback();
-        let token = match token {
+        let entry = match token {
             None if !is_loopback => return Err(BadToken::Missing(address)),
-            None => None,
+            None => Entry::Anybody,
             Some(token) if !(TOKEN_BYTES_MIN..=TOKEN_BYTES_MAX).contains(&token.len()) => {
                 return Err(BadToken::Length);
             }
             Some(token) if !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
                 return Err(BadToken::Characters);
             }
-            Some(token) => Some(digest::digest(&digest::SHA256, token.as_bytes())),
+            Some(token) => Entry::Token(digest::digest(&digest::SHA256, token.as_bytes())),
         };
-        Ok(Self { token, is_loopback })
+        Ok(Self { entry, is_loopback })
     }
 
+    /// For a listener at this address, whose hosts get their tokens from an authorization
+    /// server.
+    #[must_use]
+    pub fn with_oauth(address: SocketAddr, server: ResourceServer) -> Self {
+        Self {
+            entry: Entry::Oauth(server),
+            is_loopback: address.ip().is_loopback(),
+        }
+    }
+
+    pub(super) fn oauth(&self) -> Option<&ResourceServer> {
+        match &self.entry {
+            Entry::Oauth(server) => Some(server),
+            Entry::Anybody | Entry::Token(_) => None,
+        }
+    }
+
+    /// Who it is that speaks to us, when they may.
+    pub(super) async fn admit(&self, headers: &HeaderMap, now_ms: u64) -> Result<Caller, Turned> {
+        let admitted = match self.check(headers) {
+            Err(refused) => Err(refused),
+            Ok(()) => match (&self.entry, bearer(headers)) {
+                (Entry::Anybody, _) => Ok(Caller::default()),
+                (_, None) => Err(Refused::NoToken),
+                (Entry::Token(token), Some(said)) => {
+                    let said = digest::digest(&digest::SHA256, said.as_bytes());
+                    // Digests of equal length that nobody can choose: how they differ tells nothing.
+                    let is_same = said.as_ref() == token.as_ref();
+                    is_same.then(Caller::default).ok_or(Refused::Token)
+                }
+                (Entry::Oauth(server), Some(said)) if said.len() <= TOKEN_BYTES_MAX => {
+                    server.admit(said, now_ms).await
+                }
+                (Entry::Oauth(_), Some(_)) => Err(Refused::Token),
+            },
+        };
+        admitted.map_err(|refused| Turned {
+            refused,
+            challenge: self
+                .oauth()
+                .map(ResourceServer::challenge)
+                .unwrap_or_default(),
+        })
+    }
+
+    /// Whether a request is from where requests may come.
     pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Refused> {
-        let text = |name| headers.get(name).map(|it| it.to_str().unwrap_or_default());
-        if let Some(origin) = text(header::ORIGIN)
+        if let Some(origin) = text(headers, header::ORIGIN)
             && !is_own_origin(origin)
         {
             return Err(Refused::Origin);
         }
         // A name that somebody else's DNS points here would be another machine's page.
-        let host = text(header::HOST).unwrap_or_default();
+        let host = text(headers, header::HOST).unwrap_or_default();
         if self.is_loopback && !names_loopback(host) {
             return Err(Refused::Host);
         }
-        match &self.token {
-            None => Ok(()),
-            Some(token) => {
-                let said = text(header::AUTHORIZATION).and_then(bearer);
-                let said = said.map(|it| digest::digest(&digest::SHA256, it.as_bytes()));
-                // Digests of equal length that nobody can choose: how they differ tells nothing.
-                let is_same = said.is_some_and(|it| it.as_ref() == token.as_ref());
-                if is_same { Ok(()) } else { Err(Refused::Token) }
-            }
-        }
+        Ok(())
     }
 }
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        let (status, why) = match self {
-            Self::Origin => (StatusCode::FORBIDDEN, "the origin is not allowed"),
-            Self::Host => (StatusCode::FORBIDDEN, "the host is not this machine"),
-            Self::Token => (StatusCode::UNAUTHORIZED, "a bearer token is needed"),
-        };
-        let body = super::post::error_body(why);
-        let kind = (header::CONTENT_TYPE, "application/json");
-        match self {
-            Self::Token => {
-                (status, [kind, (header::WWW_AUTHENTICATE, "Bearer")], body).into_response()
-            }
-            _ => (status, [kind], body).into_response(),
+        Turned {
+            refused: self,
+            challenge: String::new(),
         }
+        .into_response()
     }
 }
 
-fn bearer(authorization: &str) -> Option<&str> {
-    let (scheme, token) = authorization.split_once(' ')?;
+impl IntoResponse for Turned {
+    fn into_response(self) -> Response {
+        let (status, why, error) = match self.refused {
+            Refused::Origin => (StatusCode::FORBIDDEN, "the origin is not allowed", None),
+            Refused::Host => (StatusCode::FORBIDDEN, "the host is not this machine", None),
+            Refused::NoToken => (
+                StatusCode::UNAUTHORIZED,
+                "a bearer token is needed",
+                Some(""),
+            ),
+            Refused::Token => {
+                let error = "error=\"invalid_token\"";
+                (
+                    StatusCode::UNAUTHORIZED,
+                    "the token is not a good one",
+                    Some(error),
+                )
+            }
+            Refused::Scope => {
+                let error = "error=\"insufficient_scope\"";
+                (
+                    StatusCode::FORBIDDEN,
+                    "the token is not meant for this",
+                    Some(error),
+                )
+            }
+            Refused::Unknown => {
+                let why = "the authorization server does not say what the token is worth";
+                (StatusCode::SERVICE_UNAVAILABLE, why, None)
+            }
+        };
+        let kind = (header::CONTENT_TYPE, "application/json");
+        let mut response = (status, [kind], super::post::error_body(why)).into_response();
+        let challenge = error.map(|error| match (error, self.challenge.as_str()) {
+            ("", challenge) => format!("Bearer{challenge}"),
+            (error, "") => format!("Bearer {error}"),
+            (error, challenge) => format!("Bearer {error},{challenge}"),
+        });
+        if let Some(Ok(challenge)) = challenge.map(|it| it.parse()) {
+            let headers = response.headers_mut();
+            headers.insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        response
+    }
+}
+
+fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+    let said = headers.get(name);
+    said.map(|it| it.to_str().unwrap_or_default())
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = text(headers, header::AUTHORIZATION)?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
@@ -116,7 +221,7 @@ fn is_own_origin(origin: &str) -> bool {
 }
 
 /// `localhost:8080`, `127.0.0.1`, `[::1]:80`: names and addresses that nobody else can have.
-fn names_loopback(host: &str) -> bool {
+pub(super) fn names_loopback(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => match rest.split_once(']') {
             Some((name, port)) if is_port(port) => name,
@@ -197,8 +302,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn beyond_the_loopback_nobody_speaks_without_the_token() {
+    #[tokio::test]
+    async fn beyond_the_loopback_nobody_speaks_without_the_token() {
         let address: SocketAddr = "0.0.0.0:80".parse().unwrap();
         assert_eq!(
             Gate::new(address, None).unwrap_err(),
@@ -213,17 +318,22 @@ mod tests {
             BadToken::Characters
         );
         let gate = Gate::new(address, Some(TOKEN)).unwrap();
-        let host = ("host", "any.example");
         for (said, expected) in [
-            (format!("Bearer {TOKEN}"), Ok(())),
-            (format!("bearer  {TOKEN}"), Ok(())),
-            (format!("Basic {TOKEN}"), Err(Refused::Token)),
-            (TOKEN.to_owned(), Err(Refused::Token)),
+            (format!("Bearer {TOKEN}"), Ok(Caller::default())),
+            (format!("bearer  {TOKEN}"), Ok(Caller::default())),
+            (format!("Basic {TOKEN}"), Err(Refused::NoToken)),
+            (TOKEN.to_owned(), Err(Refused::NoToken)),
             (format!("Bearer {TOKEN}x"), Err(Refused::Token)),
             ("Bearer ".to_owned(), Err(Refused::Token)),
+            (String::new(), Err(Refused::NoToken)),
         ] {
-            check(&gate, &[host, ("authorization", &said)], expected);
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, "any.example".parse().unwrap());
+            headers.insert(header::AUTHORIZATION, said.parse().unwrap());
+            let admitted = gate.admit(&headers, 0).await.map_err(|it| it.refused);
+            assert_eq!(admitted, expected, "{said}");
         }
-        check(&gate, &[host], Err(Refused::Token));
+        let bare = gate.admit(&HeaderMap::new(), 0).await;
+        assert_eq!(bare.unwrap_err().refused, Refused::NoToken);
     }
 }

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::sync::oneshot;
 
+use super::oauth::Caller;
 use super::{Hall, sessions};
 use crate::serve::peer::{OUTBOX_MESSAGES, Peer};
 use crate::serve::request::Request;
@@ -36,7 +37,12 @@ pub(super) fn error_body(why: &str) -> Vec<u8> {
     Refusal::new(rpc::INVALID_REQUEST, why).message_to_nobody()
 }
 
-pub(super) async fn answer(hall: Arc<Hall>, headers: &HeaderMap, body: &Bytes) -> Response {
+pub(super) async fn answer(
+    hall: Arc<Hall>,
+    caller: Caller,
+    headers: &HeaderMap,
+    body: &Bytes,
+) -> Response {
     if !is_json(headers) {
         return StatusCode::UNSUPPORTED_MEDIA_TYPE.into_response();
     }
@@ -50,6 +56,7 @@ pub(super) async fn answer(hall: Arc<Hall>, headers: &HeaderMap, body: &Bytes) -
                 Ok((era, params)) => {
                     let asked = Asked {
                         id: id.to_owned(),
+                        caller,
                         method: method.into_owned(),
                         era,
                         params,
@@ -60,14 +67,16 @@ pub(super) async fn answer(hall: Arc<Hall>, headers: &HeaderMap, body: &Bytes) -
             };
             answered.unwrap_or_else(|refusal| refused(id, &refusal))
         }
-        Incoming::Notification { method, params } => with_session(&hall, headers, |session| {
-            if method == "notifications/cancelled" {
-                stdio::cancelled(session, params);
-            }
-        }),
-        Incoming::Answer { id, answer } => {
-            with_session(&hall, headers, |session| session.open.answered(id, answer))
+        Incoming::Notification { method, params } => {
+            with_session(&hall, &caller, headers, |session| {
+                if method == "notifications/cancelled" {
+                    stdio::cancelled(session, params);
+                }
+            })
         }
+        Incoming::Answer { id, answer } => with_session(&hall, &caller, headers, |session| {
+            session.open.answered(id, answer)
+        }),
         Incoming::Stray => {
             let refusal = stdio::stray(body)
                 .unwrap_or_else(|| Refusal::new(rpc::INVALID_REQUEST, "the message is none"));
@@ -95,7 +104,12 @@ fn mismatch(header: &str) -> Refusal {
 }
 
 /// Messages that are not answered belong to a session, which the newer era has not.
-fn with_session(hall: &Hall, headers: &HeaderMap, act: impl FnOnce(&HostSession)) -> Response {
+fn with_session(
+    hall: &Hall,
+    caller: &Caller,
+    headers: &HeaderMap,
+    act: impl FnOnce(&HostSession),
+) -> Response {
     let is_modern = text(headers, VERSION_HEADER).is_some_and(|it| !LEGACY_VERSIONS.contains(&it));
     match text(headers, SESSION_HEADER) {
         _ if is_modern => StatusCode::ACCEPTED.into_response(),
@@ -103,7 +117,7 @@ fn with_session(hall: &Hall, headers: &HeaderMap, act: impl FnOnce(&HostSession)
             StatusCode::BAD_REQUEST,
             error_body("there is no session id"),
         ),
-        Some(id) => match hall.sessions.find(id, hall.desk.now_ms()) {
+        Some(id) => match hall.sessions.find(caller, id, hall.desk.now_ms()) {
             Some(session) => {
                 act(&session);
                 StatusCode::ACCEPTED.into_response()
@@ -115,6 +129,7 @@ fn with_session(hall: &Hall, headers: &HeaderMap, act: impl FnOnce(&HostSession)
 
 struct Asked {
     id: Box<RawValue>,
+    caller: Caller,
     method: String,
     era: Era,
     params: Value,
@@ -127,7 +142,7 @@ impl Asked {
         let session = match self.era {
             Era::Legacy if self.method == "initialize" => {
                 let session = fresh(&hall)?;
-                if !hall.sessions.enter(&session, now_ms) {
+                if !hall.sessions.enter(&self.caller, &session, now_ms) {
                     return Ok(too_many(&self.id));
                 }
                 session
@@ -140,7 +155,7 @@ impl Asked {
                         refusal.message(&self.id),
                     ));
                 };
-                match hall.sessions.find(id, now_ms) {
+                match hall.sessions.find(&self.caller, id, now_ms) {
                     Some(session) => session,
                     None => {
                         let refusal = Refusal::new(rpc::INVALID_REQUEST, "the session is over");
@@ -210,7 +225,7 @@ impl Asked {
             (None, Some(state)) => state.split_once('~').map(|(id, _)| id.to_owned()),
             (None, None) => None,
         };
-        let found = id.and_then(|id| hall.sessions.find(&id, hall.desk.now_ms()));
+        let found = id.and_then(|id| hall.sessions.find(&self.caller, &id, hall.desk.now_ms()));
         match found {
             Some(session) => Ok(session),
             None => fresh(hall),
@@ -244,10 +259,11 @@ impl Asked {
             params: self.params,
             cancel: begun.cancel.clone(),
         };
-        let (id, method) = (self.id, self.method);
+        let (id, method, caller) = (self.id, self.method, self.caller);
         tokio::spawn(async move {
             let answered = hall.desk.answer(&method, &request).await;
-            let answered = answered.map(|result| with_handle(&hall, &request, &method, result));
+            let answered =
+                answered.map(|result| with_handle(&hall, (&caller, &request), &method, result));
             let status = |refusal| status_of(request.era, refusal);
             let status = answered.as_ref().err().map_or(StatusCode::OK, status);
             let message = match answered {
@@ -267,14 +283,19 @@ impl Asked {
 }
 
 /// In the newer era a session is entered when there is something to find again.
-fn with_handle(hall: &Hall, request: &Request, method: &str, mut result: Value) -> Value {
+fn with_handle(
+    hall: &Hall,
+    (caller, request): (&Caller, &Request),
+    method: &str,
+    mut result: Value,
+) -> Value {
     let session = &request.session;
     let changes = matches!(method, "tools/call" | "resources/read");
     let Some(handle) = request.handle.as_ref().filter(|_| changes) else {
         return result;
     };
     if session.is_worth_finding()
-        && hall.sessions.enter(session, hall.desk.now_ms())
+        && hall.sessions.enter(caller, session, hall.desk.now_ms())
         && let Some(meta) = result.get_mut("_meta")
     {
         rpc::put(meta, SESSION_KEY, handle.clone());

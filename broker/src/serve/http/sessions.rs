@@ -5,16 +5,20 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::oauth::Caller;
 use crate::serve::seal::{self, Seal};
 use crate::serve::session::HostSession;
 use crate::serve::settings::Settings;
 
 const PURPOSE: &str = "session";
 
+type Key = (Caller, String);
+
 #[derive(Debug)]
 pub(super) struct Sessions {
     settings: Settings,
-    by_id: Mutex<HashMap<String, Arc<HostSession>>>,
+    /// By whose they are, and by their id: nobody finds another's.
+    by_id: Mutex<HashMap<Key, Arc<HostSession>>>,
 }
 
 impl Sessions {
@@ -37,7 +41,7 @@ impl Sessions {
     }
 
     /// False when there is no room for one more.
-    pub(super) fn enter(&self, session: &Arc<HostSession>, now_ms: u64) -> bool {
+    pub(super) fn enter(&self, caller: &Caller, session: &Arc<HostSession>, now_ms: u64) -> bool {
         let mut by_id = self.lock();
         if by_id.len() >= self.settings.sessions_max {
             by_id.retain(|_, it| !it.is_stale(now_ms));
@@ -45,17 +49,17 @@ impl Sessions {
         if by_id.len() >= self.settings.sessions_max {
             return false;
         }
-        by_id.insert(session.id.clone(), Arc::clone(session));
+        by_id.insert((caller.clone(), session.id.clone()), Arc::clone(session));
         true
     }
 
-    pub(super) fn find(&self, id: &str, now_ms: u64) -> Option<Arc<HostSession>> {
-        let found = self.lock().get(id).cloned();
+    pub(super) fn find(&self, caller: &Caller, id: &str, now_ms: u64) -> Option<Arc<HostSession>> {
+        let found = self.lock().get(&(caller.clone(), id.to_owned())).cloned();
         found.filter(|session| !session.is_stale(now_ms))
     }
 
-    pub(super) fn end(&self, id: &str) -> bool {
-        let ended = self.lock().remove(id);
+    pub(super) fn end(&self, caller: &Caller, id: &str) -> bool {
+        let ended = self.lock().remove(&(caller.clone(), id.to_owned()));
         if let Some(session) = &ended {
             session.cancel_all("the host ended the session");
         }
@@ -71,7 +75,7 @@ impl Sessions {
         self.lock().len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<HostSession>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<HostSession>>> {
         self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -100,12 +104,15 @@ mod tests {
             ..Settings::default()
         };
         let sessions = Sessions::new(&settings);
+        let any = Caller::default();
         let (a, b) = (sessions.fresh(0).unwrap(), sessions.fresh(5).unwrap());
-        assert!(sessions.enter(&a, 0) && sessions.enter(&b, 5));
+        assert!(sessions.enter(&any, &a, 0) && sessions.enter(&any, &b, 5));
         let c = sessions.fresh(9).unwrap();
-        assert!(!sessions.enter(&c, 9), "there is no room");
-        assert!(sessions.find(&a.id, 9).is_some() && sessions.find(&a.id, 12).is_none());
-        assert!(sessions.enter(&c, 12));
+        assert!(!sessions.enter(&any, &c, 9), "there is no room");
+        assert!(
+            sessions.find(&any, &a.id, 9).is_some() && sessions.find(&any, &a.id, 12).is_none()
+        );
+        assert!(sessions.enter(&any, &c, 12));
         sessions.clean_up(1_000);
         assert_eq!(sessions.count(), 0);
     }
@@ -113,6 +120,7 @@ mod tests {
     #[test]
     fn a_session_that_begins_anew_is_no_cleaner_than_those_beside_it() {
         let sessions = Sessions::new(&Settings::default());
+        let any = Caller::default();
         let read = sessions.fresh(0).unwrap();
         assert!(!read.is_worth_finding());
         read.carry(&Carried {
@@ -120,7 +128,7 @@ mod tests {
             bytes: 7,
             ..Carried::default()
         });
-        assert!(read.is_worth_finding() && sessions.enter(&read, 0));
+        assert!(read.is_worth_finding() && sessions.enter(&any, &read, 0));
         let anew = sessions.fresh(1).unwrap().carried();
         assert_eq!((anew.labels, anew.bytes), (Labels::worst(), 0));
     }

@@ -16,7 +16,8 @@ use crate::upstream::spec::ServerUrl;
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-pub(super) fn client(url: &ServerUrl, connect_timeout: Duration) -> Result<Client, ConnectError> {
+/// Follows nobody, repeats nothing, and takes no proxy from the environment.
+pub(crate) fn client(url: &ServerUrl, connect_timeout: Duration) -> Result<Client, ConnectError> {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
         // An embedding application may have chosen a provider already; its choice stays.

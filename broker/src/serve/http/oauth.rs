@@ -1,0 +1,328 @@
+//! Who may come in, where an authorization server says so: each token that a host
+//! carries is looked up there (RFC 7662), has to be meant for this very resource,
+//! and names whose sessions are whose. What hosts need to get such a token stands in
+//! the metadata of the resource (RFC 9728).
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::http::header;
+use ring::digest;
+use serde_json::{Value, json};
+
+use super::gate::Refused;
+use crate::upstream::{BadUrl, Secret, ServerUrl, http_client};
+
+const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+/// The authorization server gets this long to say what a token is worth.
+const LOOK_UP_WALL: Duration = Duration::from_secs(5);
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
+/// What was said of a token holds so long, and never longer than the token.
+const KNOWN_MS: u64 = 30_000;
+const KNOWN_MAX: usize = 1_000;
+
+/// What an authorization server and this resource have agreed on.
+#[derive(Debug, Clone)]
+pub struct OauthSettings {
+    /// The URL under which hosts know us: what a token has to be meant for.
+    pub resource: String,
+    pub issuer: String,
+    /// Where tokens are looked up.
+    pub introspection: String,
+    pub client_id: String,
+    pub client_secret: Secret,
+    /// A token needs all of them.
+    pub scopes: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadOauth {
+    #[error("the {what} is no URL that can be used: {why}")]
+    Url { what: &'static str, why: BadUrl },
+    #[error("the {0} is neither https nor on this machine")]
+    Plain(&'static str),
+    #[error("a scope holds characters that no scope can have")]
+    Scope,
+}
+
+/// Whose token it was; nobody in particular where all hosts carry the same, or none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(super) struct Caller(String);
+
+/// Cheap to clone; all clones know the same tokens.
+#[derive(Clone)]
+pub struct ResourceServer(Arc<Inner>);
+
+struct Inner {
+    settings: OauthSettings,
+    resource: ServerUrl,
+    introspection: ServerUrl,
+    /// By the digest of the token.
+    known: Mutex<HashMap<Vec<u8>, Known>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Known {
+    caller: Caller,
+    until_ms: u64,
+}
+
+impl fmt::Debug for ResourceServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ResourceServer({})", self.0.resource)
+    }
+}
+
+impl ResourceServer {
+    pub fn new(settings: OauthSettings) -> Result<Self, BadOauth> {
+        let resource = url("resource", &settings.resource)?;
+        url("issuer", &settings.issuer)?;
+        let introspection = url("introspection endpoint", &settings.introspection)?;
+        // RFC 6749 §3.3, and so nothing that could end the quotes of a header.
+        let fits = |byte: u8| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e);
+        let is_scope = |scope: &String| !scope.is_empty() && scope.bytes().all(fits);
+        if !settings.scopes.iter().all(is_scope) {
+            return Err(BadOauth::Scope);
+        }
+        Ok(Self(Arc::new(Inner {
+            settings,
+            resource,
+            introspection,
+            known: Mutex::default(),
+        })))
+    }
+
+    /// What hosts read before they have a token.
+    pub(super) fn metadata(&self) -> Value {
+        let settings = &self.0.settings;
+        let mut metadata = json!({
+            "resource": settings.resource,
+            "resource_name": "airlock",
+            "authorization_servers": [settings.issuer],
+            "bearer_methods_supported": ["header"],
+        });
+        if !settings.scopes.is_empty() {
+            crate::serve::rpc::put(&mut metadata, "scopes_supported", settings.scopes.clone());
+        }
+        metadata
+    }
+
+    /// The paths under which the metadata is looked for.
+    pub(super) fn metadata_paths(&self) -> [String; 2] {
+        let path = self.0.resource.url().path().trim_end_matches('/');
+        let own = if path.is_empty() { "/mcp" } else { path };
+        [WELL_KNOWN.to_owned(), format!("{WELL_KNOWN}{own}")]
+    }
+
+    /// The rest of a `WWW-Authenticate: Bearer` header.
+    pub(super) fn challenge(&self) -> String {
+        let [_, path] = self.metadata_paths();
+        let origin = self.0.resource.url().origin().ascii_serialization();
+        let mut challenge = format!(" resource_metadata=\"{origin}{path}\"");
+        let scopes = &self.0.settings.scopes;
+        if !scopes.is_empty() {
+            challenge.push_str(&format!(", scope=\"{}\"", scopes.join(" ")));
+        }
+        challenge
+    }
+
+    /// Whose token this is, when it is one that lets in.
+    pub(super) async fn admit(&self, token: &str, now_ms: u64) -> Result<Caller, Refused> {
+        let key = digest::digest(&digest::SHA256, token.as_bytes());
+        let key = key.as_ref().to_vec();
+        let known = self.known().get(&key).cloned();
+        if let Some(known) = known.filter(|it| it.until_ms > now_ms) {
+            return Ok(known.caller);
+        }
+        let looked_up = tokio::time::timeout(LOOK_UP_WALL, self.look_up(token)).await;
+        let said = looked_up.ok().flatten().ok_or(Refused::Unknown)?;
+        let found = judged(&said, &self.0.settings, now_ms)?;
+        let mut known = self.known();
+        if known.len() >= KNOWN_MAX {
+            known.retain(|_, it| it.until_ms > now_ms);
+        }
+        if known.len() < KNOWN_MAX {
+            known.insert(key, found.clone());
+        }
+        Ok(found.caller)
+    }
+
+    /// What the authorization server says; none when it says nothing that can be read.
+    async fn look_up(&self, token: &str) -> Option<Value> {
+        let Inner {
+            settings,
+            introspection,
+            ..
+        } = &*self.0;
+        let client = http_client(introspection, LOOK_UP_WALL).ok()?;
+        let secret = encoded(settings.client_secret.expose());
+        let request = client
+            .post(introspection.url().clone())
+            .basic_auth(encoded(&settings.client_id), Some(secret))
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .header(header::ACCEPT, "application/json")
+            .body(format!(
+                "token={}&token_type_hint=access_token",
+                encoded(token)
+            ));
+        let mut response = request.send().await.ok()?;
+        if !response.status().is_success() {
+            return None;
+        }
+        let mut body = Vec::new();
+        while let Some(piece) = response.chunk().await.ok()? {
+            body.extend_from_slice(&piece);
+            if body.len() > ANSWER_BYTES_MAX {
+                return None;
+            }
+        }
+        let said: Value = serde_json::from_slice(&body).ok()?;
+        said.get("active")?.is_boolean().then_some(said)
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<Vec<u8>, Known>> {
+        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn url(what: &'static str, text: &str) -> Result<ServerUrl, BadOauth> {
+    let url = ServerUrl::parse(text).map_err(|why| BadOauth::Url { what, why })?;
+    let host = url.url().host_str().unwrap_or_default();
+    if url.url().scheme() == "https" || super::gate::names_loopback(host) {
+        Ok(url)
+    } else {
+        Err(BadOauth::Plain(what))
+    }
+}
+
+/// Whether what is said of a token lets its host in here, and for how long that holds.
+fn judged(said: &Value, settings: &OauthSettings, now_ms: u64) -> Result<Known, Refused> {
+    let text = |key| said.get(key).and_then(Value::as_str);
+    let is_ours = |it: &Value| it.as_str() == Some(&settings.resource);
+    let for_us = match said.get("aud") {
+        Some(Value::Array(several)) => several.iter().any(is_ours),
+        Some(one) => is_ours(one),
+        // Whoever does not say what it is for says that it is for anything.
+        None => false,
+    };
+    let seconds = |key| said.get(key).and_then(Value::as_u64);
+    let until_ms = seconds("exp").map_or(u64::MAX, |it| it.saturating_mul(1_000));
+    let is_early = seconds("nbf").is_some_and(|it| it.saturating_mul(1_000) > now_ms);
+    let foreign = text("iss").is_some_and(|it| it != settings.issuer);
+    let is_active = said.get("active") == Some(&Value::Bool(true));
+    if !is_active || !for_us || until_ms <= now_ms || is_early || foreign {
+        return Err(Refused::Token);
+    }
+    let granted: Vec<_> = text("scope").unwrap_or_default().split(' ').collect();
+    let mut wanted = settings.scopes.iter();
+    if !wanted.all(|scope| granted.contains(&scope.as_str())) {
+        return Err(Refused::Scope);
+    }
+    let who = ["sub", "client_id"].map(|key| text(key).unwrap_or_default());
+    Ok(Known {
+        caller: Caller(json!(who).to_string()),
+        until_ms: until_ms.min(now_ms.saturating_add(KNOWN_MS)),
+    })
+}
+
+/// As forms have it: everything but letters, digits and `-._~` by its bytes.
+fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                encoded.push(char::from(byte));
+            }
+            other => encoded.push_str(&format!("%{other:02X}")),
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> OauthSettings {
+        OauthSettings {
+            resource: "https://airlock.example/mcp".into(),
+            issuer: "https://login.example".into(),
+            introspection: "https://login.example/introspect".into(),
+            client_id: "airlock".into(),
+            client_secret: Secret::new("s3cret"),
+            scopes: vec!["tools".into()],
+        }
+    }
+
+    fn check(change: &Value, expected: Result<u64, Refused>) {
+        let mut said = json!({
+            "active": true,
+            "aud": ["https://other.example", "https://airlock.example/mcp"],
+            "iss": "https://login.example",
+            "exp": 2_000,
+            "scope": "profile tools",
+            "sub": "alice",
+        });
+        for (key, value) in change.as_object().unwrap() {
+            crate::serve::rpc::put(&mut said, key, value.clone());
+        }
+        let judged = judged(&said, &settings(), 1_000_000).map(|it| it.until_ms);
+        assert_eq!(judged, expected, "{change}");
+    }
+
+    #[test]
+    fn a_token_lets_in_when_it_is_active_and_meant_for_us() {
+        check(&json!({}), Ok(1_030_000));
+        check(&json!({"exp": 1_010}), Ok(1_010_000));
+        check(&json!({"exp": null, "iss": null}), Ok(1_030_000));
+        check(
+            &json!({"aud": "https://airlock.example/mcp"}),
+            Ok(1_030_000),
+        );
+        for change in [
+            json!({"active": false}),
+            json!({"active": "true"}),
+            json!({"aud": "https://other.example"}),
+            json!({"aud": "https://airlock.example/mcp/"}),
+            json!({"aud": []}),
+            json!({"aud": null}),
+            json!({"exp": 1_000}),
+            json!({"nbf": 1_001}),
+            json!({"iss": "https://evil.example"}),
+        ] {
+            check(&change, Err(Refused::Token));
+        }
+        check(&json!({"scope": "toolsmith"}), Err(Refused::Scope));
+        check(&json!({"scope": null}), Err(Refused::Scope));
+    }
+
+    #[test]
+    fn people_are_told_apart() {
+        let said = |sub: &str| json!({"active": true, "aud": "https://airlock.example/mcp", "scope": "tools", "sub": sub});
+        let caller = |sub| judged(&said(sub), &settings(), 0).unwrap().caller;
+        assert_ne!(caller("alice"), caller("bob"));
+        assert_eq!(caller("alice"), caller("alice"));
+    }
+
+    #[test]
+    fn metadata_stands_where_it_is_looked_for_and_urls_are_safe() {
+        let server = ResourceServer::new(settings()).unwrap();
+        assert_eq!(
+            server.challenge(),
+            " resource_metadata=\"https://airlock.example/.well-known/oauth-protected-resource/mcp\", scope=\"tools\""
+        );
+        let plain = OauthSettings {
+            introspection: "http://login.example/introspect".into(),
+            ..settings()
+        };
+        let bad = ResourceServer::new(plain).unwrap_err();
+        assert_eq!(bad, BadOauth::Plain("introspection endpoint"));
+        let quoted = OauthSettings {
+            scopes: vec!["a\"b".into()],
+            ..settings()
+        };
+        assert_eq!(ResourceServer::new(quoted).unwrap_err(), BadOauth::Scope);
+    }
+}
