@@ -143,7 +143,7 @@ fn read_stderr(stderr: ChildStderr, place: &mpsc::Sender<String>) -> String {
     let mut said = String::new();
     for line in BufReader::new(stderr).lines().map_while(Result::ok) {
         let url = line.rsplit_once("http://").map(|(_, rest)| rest);
-        if let Some((address, "mcp")) = url.and_then(|url| url.split_once('/')) {
+        if let Some((address, _)) = url.and_then(|url| url.split_once("/mcp")) {
             let _ = place.send(address.to_owned());
         }
         said.push_str(&line);

@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout_at};
 use super::awaiting;
 use super::ending::Ending;
 use super::filter::{self, Filter};
+use super::listening::{self, Listeners, Lists};
 use super::request::Request;
 use super::rpc::{self, Lasting, Refusal};
 use super::seal::{NoKey, Seal};
@@ -33,6 +34,7 @@ struct Inner {
     clock: Clock,
     seal: Seal,
     ending: Ending,
+    listeners: Listeners,
     /// Until then requests wait for servers whose tools nobody knows yet.
     start_ends: Instant,
 }
@@ -61,6 +63,7 @@ impl Desk {
             clock: Clock::start(),
             seal: Seal::new()?,
             ending: Ending::default(),
+            listeners: Listeners::default(),
         })))
     }
 
@@ -93,6 +96,10 @@ impl Desk {
             let (result, lasting) = self.at_once(method, request)?;
             return Ok(rpc::enveloped(result, era, lasting));
         }
+        if method == "subscriptions/listen" && era == Era::Modern {
+            let ended = listening::listen(self, request).await?;
+            return Ok(rpc::enveloped(ended, era, Lasting::No));
+        }
         let shelf = self.shelf_for(method, request).await?;
         let (result, lasting) = match method {
             "tools/list" => {
@@ -116,7 +123,7 @@ impl Desk {
         let answer = match (method, request.era) {
             ("initialize", Era::Legacy) => (self.initialized(request), Lasting::No),
             ("ping", Era::Legacy) => (json!({}), Lasting::No),
-            ("server/discover", Era::Modern) => (self.discovered(), Lasting::Private),
+            ("server/discover", Era::Modern) => (self.discovered(request), Lasting::Private),
             ("server/discover", Era::Legacy) => {
                 let message = format!("`_meta` lacks `{}`", rpc::VERSION_KEY);
                 return Err(Refusal::invalid(message));
@@ -139,16 +146,20 @@ impl Desk {
         Ok(answer)
     }
 
-    /// What is known of all tools, as it changes; nothing before the broker is there.
-    pub(super) fn shelves(&self) -> watch::Receiver<Option<Arc<Shelf>>> {
-        self.0.shelf.clone()
+    /// The list of tools, as it changes.
+    pub(super) fn lists(&self) -> Lists {
+        Lists::of(self.0.shelf.clone())
+    }
+
+    pub(super) fn listeners(&self) -> &Listeners {
+        &self.0.listeners
     }
 
     /// The tools that are there now; shortly after the start those of all servers, if that
     /// is soon.
     async fn shelf(&self) -> Result<Arc<Shelf>, Refusal> {
         let filled = |shelf: &Option<Arc<Shelf>>| shelf.as_ref().is_some_and(|it| !it.is_filling());
-        let mut shelf = self.shelves();
+        let mut shelf = self.0.shelf.clone();
         let there = async {
             let _ = timeout_at(self.0.start_ends, shelf.wait_for(filled)).await;
             let there = shelf.wait_for(Option::is_some).await;
@@ -186,7 +197,7 @@ impl Desk {
             };
             needed.iter().all(|name| status(name).is_some_and(settled))
         };
-        let mut shelves = self.shelves();
+        let mut shelves = self.0.shelf.clone();
         let there = tokio::select! {
             there = shelves.wait_for(seen) => there.ok().and_then(|it| it.clone()),
             refusal = self.0.ending.refusal() => return Err(refusal),
@@ -201,16 +212,16 @@ impl Desk {
             .set_capabilities(capabilities.unwrap_or_else(|| json!({})));
         json!({
             "protocolVersion": rpc::agreed_version(&request.params),
-            "capabilities": capabilities_of_ours(),
+            "capabilities": capabilities_of_ours(request.can_be_told),
             "serverInfo": rpc::server_info(),
             "instructions": prompt::text(self.settings().mode),
         })
     }
 
-    fn discovered(&self) -> Value {
+    fn discovered(&self, request: &Request) -> Value {
         json!({
             "supportedVersions": [MODERN_VERSION],
-            "capabilities": capabilities_of_ours(),
+            "capabilities": capabilities_of_ours(request.can_be_told),
             "instructions": prompt::text(self.settings().mode),
         })
     }
@@ -258,10 +269,10 @@ impl Desk {
     }
 }
 
-fn capabilities_of_ours() -> Value {
+fn capabilities_of_ours(can_be_told: bool) -> Value {
     let lists = json!({"groups": {"listChanged": false}, "tags": {"listChanged": false}});
     json!({
-        "tools": {"listChanged": true},
+        "tools": {"listChanged": can_be_told},
         "resources": {},
         "prompts": {},
         "filtering": lists,

@@ -13,6 +13,7 @@ mod ending;
 mod filter;
 mod handing;
 mod http;
+mod listening;
 mod meta;
 mod peer;
 mod progress;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::peer::Peer;
 use super::rpc::CAPABILITIES_KEY;
@@ -15,6 +16,10 @@ use crate::upstream::Era;
 pub(super) struct Request {
     pub(super) session: Arc<HostSession>,
     pub(super) peer: Peer,
+    /// As the host wrote it.
+    pub(super) id: Box<RawValue>,
+    /// The host can be told of what happens outside of its requests.
+    pub(super) can_be_told: bool,
     pub(super) era: Era,
     pub(super) params: Value,
     pub(super) cancel: Cancel,

@@ -15,7 +15,6 @@ use super::peer::{OUTBOX_MESSAGES, Peer};
 use super::request::Request;
 use super::rpc::{self, MESSAGE_BYTES_MAX, Refusal};
 use super::session::{Begun, HostSession};
-use super::shelf::Shelf;
 use crate::upstream::jsonrpc::{self, Incoming};
 use crate::upstream::lines::{Line, Lines};
 
@@ -58,16 +57,12 @@ struct Connection {
 impl Connection {
     /// Tells a host of the older era when the list of tools is another one; never ends.
     async fn tell_changes(&self) {
-        let mut shelves = self.desk.shelves();
-        let digest = |shelf: &Option<Arc<Shelf>>| shelf.as_ref().map(|it| it.list_digest);
-        let mut told = digest(&shelves.borrow_and_update());
-        while shelves.changed().await.is_ok() {
-            let now = digest(&shelves.borrow_and_update());
-            if told.is_some() && now != told && self.session.is_listening() {
+        let mut lists = self.desk.lists();
+        while lists.changed().await {
+            if self.session.is_listening() {
                 let method = "notifications/tools/list_changed";
                 self.peer.notify(method, &json!({})).await;
             }
-            told = now;
         }
         std::future::pending().await
     }
@@ -136,6 +131,8 @@ impl Connection {
         let request = Request {
             session: Arc::clone(&self.session),
             peer: self.peer.clone(),
+            id: id.to_owned(),
+            can_be_told: true,
             era,
             params,
             cancel: begun.cancel.clone(),

@@ -6,6 +6,7 @@ mod disclosing;
 mod filtering;
 mod host;
 mod http;
+mod listening;
 mod protocol;
 mod runs;
 

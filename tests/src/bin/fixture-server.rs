@@ -8,7 +8,7 @@ use std::io::{BufRead, Write};
 use serde_json::{Value, json};
 
 /// Named so that the server `test` lists them as the conformance suite calls them.
-const TOOLS: [&str; 15] = [
+const TOOLS: [&str; 16] = [
     "simple_text",
     "image_content",
     "audio_content",
@@ -22,9 +22,12 @@ const TOOLS: [&str; 15] = [
     "input_required_result_request_state",
     "input_required_result_tampered_state",
     "input_required_result_capabilities",
+    "trigger_tool_change",
     "wait",
     "crash",
 ];
+/// Listed every other time that `trigger_tool_change` was called.
+const NOW_AND_THEN: &str = "now_and_then";
 /// One red pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
 /// A RIFF header without samples.
@@ -44,6 +47,7 @@ fn main() -> std::io::Result<()> {
         None => Ok(()),
     };
     note(&format!("pid {}", std::process::id()))?;
+    let mut tools: Vec<&str> = TOOLS.to_vec();
     for line in std::io::stdin().lock().lines() {
         let Ok(message) = serde_json::from_str::<Value>(&line?) else {
             continue;
@@ -59,12 +63,18 @@ fn main() -> std::io::Result<()> {
         let result = match method {
             "initialize" => json!({
                 "protocolVersion": "2025-11-25",
-                "capabilities": {"tools": {}},
+                "capabilities": {"tools": {"listChanged": true}},
                 "serverInfo": {"name": "fixture", "version": "1"},
             }),
-            "tools/list" => json!({"tools": TOOLS.map(tool_of).to_vec()}),
+            "tools/list" => {
+                let list: Vec<_> = tools.iter().map(|name| tool_of(name)).collect();
+                json!({"tools": list})
+            }
             "tools/call" => {
                 note(&format!("call {tool}"))?;
+                if tool == "trigger_tool_change" {
+                    change(&mut tools)?;
+                }
                 match tool {
                     "wait" => continue,
                     "crash" => std::process::exit(3),
@@ -81,6 +91,15 @@ fn main() -> std::io::Result<()> {
         send(&json!({"jsonrpc": "2.0", "id": id, "result": result}))?;
     }
     note("stdin ended")
+}
+
+/// Another list of tools, and the word that there is one.
+fn change(tools: &mut Vec<&str>) -> std::io::Result<()> {
+    match tools.iter().position(|name| *name == NOW_AND_THEN) {
+        Some(at) => drop(tools.remove(at)),
+        None => tools.push(NOW_AND_THEN),
+    }
+    send(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
 }
 
 fn tool_of(name: &str) -> Value {

@@ -255,6 +255,8 @@ impl Asked {
             session,
             handle,
             peer: Peer::new(outbox),
+            id: self.id.clone(),
+            can_be_told: self.era == Era::Modern,
             era: self.era,
             params: self.params,
             cancel: begun.cancel.clone(),

@@ -157,6 +157,17 @@ impl House {
         describe(&self.scratch, &format!("word/{tool}"), file);
     }
 
+    /// Another list of tools from now on.
+    pub(super) async fn change(&self) {
+        self.describe("echo", &json!({"name": "echo", "groups": ["changed"]}));
+        self.serve.ready(broker(&self.scratch).await);
+    }
+
+    /// Ends serving, for all hosts.
+    pub(super) fn end(&self) {
+        self.serve.end("enough");
+    }
+
     /// Where its files are on this machine.
     pub(super) fn place(&self) -> String {
         self.scratch.path().display().to_string()
