@@ -98,7 +98,7 @@ impl Vocabulary {
         Some(lost.pointers.into_iter().collect())
     }
 
-    /// Those that differ from a name of a tool file only a little are probably meant.
+    /// The groups and tags that tool files say here.
     pub(super) fn file_words(&self) -> impl Iterator<Item = &str> {
         self.groups
             .iter()
