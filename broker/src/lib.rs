@@ -24,6 +24,7 @@ pub mod sandbox;
 mod scratch;
 pub mod serve;
 pub mod shared_file;
+pub mod telemetry;
 pub mod tool_files;
 mod tsc;
 pub mod upstream;

@@ -35,6 +35,7 @@ use crate::lock_file::{LockFile, Pin};
 use crate::resolve::Resolver;
 use crate::sandbox::Sandbox;
 use crate::shared_file::SharedFile;
+use crate::telemetry::{Telemetry, TelemetryConfig};
 use crate::tool_files::ToolFiles;
 use crate::tsc::Compiler;
 use crate::upstream::{Caps, ServerSpec, Surroundings, Upstream};
@@ -58,6 +59,7 @@ pub struct Builder {
     tsc: TscChoice,
     secrets: Secrets,
     base_env: Vec<(String, String)>,
+    telemetry: Option<TelemetryConfig>,
     servers_required: bool,
     servers_join_later: bool,
     session: Option<SessionName>,
@@ -93,6 +95,7 @@ impl Builder {
         self.tsc = config.tsc;
         self.secrets = config.secrets;
         self.base_env = config.base_env;
+        self.telemetry = config.telemetry;
         self
     }
 
@@ -234,6 +237,13 @@ impl Builder {
         self
     }
 
+    /// Where traces and metrics of runs go.
+    #[must_use]
+    pub fn telemetry(mut self, telemetry: TelemetryConfig) -> Self {
+        self.telemetry = Some(telemetry);
+        self
+    }
+
     /// A server that cannot be reached is then an error and not a problem among others.
     #[must_use]
     pub fn servers_required(mut self, required: bool) -> Self {
@@ -288,6 +298,7 @@ impl Builder {
                 digest: sandbox.digest(),
             },
             sandbox,
+            telemetry: Telemetry::start(self.telemetry),
             limits: self.limits,
             secrets: self.secrets,
             clock: Clock::start(),

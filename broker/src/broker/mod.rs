@@ -54,6 +54,7 @@ use crate::journal_file::StateDir;
 use crate::resolve::Resolver;
 use crate::sandbox::Sandbox;
 use crate::shared_file::SharedError;
+use crate::telemetry::{Telemetry, TraceIds};
 use crate::tsc::Compiler;
 use going::Going;
 use servers::Servers;
@@ -86,6 +87,7 @@ pub(crate) struct Inner {
     pub(crate) limits: Limits,
     pub(crate) secrets: Secrets,
     pub(crate) clock: Clock,
+    telemetry: Telemetry,
     servers: Arc<Servers>,
     in_process: HashMap<ToolId, InProcessTool>,
     approver: Option<Arc<dyn Approver>>,
@@ -178,6 +180,9 @@ impl Broker {
             Ok(loaded) => loaded,
             Err(error) => return unreadable(&error),
         };
+        let parent = script.trace_parent.as_deref();
+        let mut trace = broker.telemetry.run(&run, parent, now_ms);
+        let ids = trace.ids();
         let check = checked::before_run(&script, broker, &known, &standing, cancel).await;
         let mut carried = script.carried;
         if let Some(session) = &loaded.session {
@@ -201,10 +206,16 @@ impl Broker {
             guest: broker.guest.clone(),
             grants,
         };
+        let mut watch = |event: RunEvent| {
+            trace.hear(&event, broker.clock.now_ms());
+            watch(event);
+        };
         let hands = Hands::new(broker, record, cancel, &mut watch)
+            .with_trace(ids)
             .with_limits(spec.limits)
             .with_approver(seat.approver.as_deref());
         let mut report = drive::drive(spec, hands).await;
+        trace.finish(&report, broker.clock.now_ms());
         let worst = Carried {
             labels: Labels::worst(),
             ..Carried::default()
@@ -356,6 +367,7 @@ impl Broker {
     /// Ends all connections and the servers that were started for them.
     pub async fn close(self) {
         self.0.servers.close().await;
+        self.0.telemetry.flush().await;
     }
 }
 
@@ -374,11 +386,15 @@ impl Inner {
         &self,
         call: AuthorizedCall,
         wall: Duration,
+        trace: Option<&TraceIds>,
     ) -> LocalBoxFuture<'static, Reply> {
         let call = call.into_parts();
         match self.in_process.get(&call.tool) {
             Some(function) => function.call(call.args.value().clone()),
-            None => Box::pin(Arc::clone(&self.servers).call(call, wall)),
+            None => {
+                let trace = trace.map(|ids| ids.traceparent(call.id));
+                Box::pin(Arc::clone(&self.servers).call(call, wall, trace))
+            }
         }
     }
 

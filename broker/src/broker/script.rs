@@ -15,6 +15,7 @@ pub struct Script {
     pub(crate) seed: Option<u64>,
     pub(crate) limits: Option<Limits>,
     pub(crate) carried: Option<Carried>,
+    pub(crate) trace_parent: Option<String>,
     pub(crate) check: Check,
 }
 
@@ -28,6 +29,7 @@ impl Script {
             seed: None,
             limits: None,
             carried: None,
+            trace_parent: None,
             check: Check::default(),
         }
     }
@@ -38,6 +40,15 @@ impl Script {
     pub fn named(self, name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
+            ..self
+        }
+    }
+
+    /// The `traceparent` of whoever wants the run: its trace goes on in ours.
+    #[must_use]
+    pub fn traced_by(self, parent: impl Into<String>) -> Self {
+        Self {
+            trace_parent: Some(parent.into()),
             ..self
         }
     }

@@ -86,7 +86,12 @@ impl Servers {
 
     /// A call that was decided. Its server is connected to when that is needed first. It leaves
     /// only when the server still describes the tool as the call was decided with.
-    pub(super) async fn call(self: Arc<Self>, call: CallParts, wall: Duration) -> Reply {
+    pub(super) async fn call(
+        self: Arc<Self>,
+        call: CallParts,
+        wall: Duration,
+        trace: Option<String>,
+    ) -> Reply {
         let not_sent = |why: String| Reply::NotSent { why };
         let (server, deadline) = (call.tool.server.clone(), Instant::now() + wall);
         if !self.is_connected(&server) {
@@ -102,7 +107,7 @@ impl Servers {
         let left = deadline.saturating_duration_since(Instant::now());
         let args = call.args.bytes().to_vec();
         self.upstream
-            .call(&server, &call.tool.tool, args, left)
+            .call_in_trace(&server, &call.tool.tool, (args, trace), left)
             .await
     }
 

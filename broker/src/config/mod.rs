@@ -41,6 +41,8 @@ use labels::FileFlow;
 use policies::{Groups, PolicyPath};
 use server::Declared;
 
+use crate::telemetry::TelemetryConfig;
+
 /// More than any configuration that somebody wrote.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const CODE: &str = "config-invalid";
@@ -102,6 +104,8 @@ pub struct Config {
     pub secrets: Secrets,
     /// What a server's process finds in its environment besides what is configured for it.
     pub base_env: Vec<(String, String)>,
+    /// Where traces and metrics go, when somebody says so.
+    pub telemetry: Option<TelemetryConfig>,
     pub warnings: Vec<Problem>,
 }
 
@@ -287,6 +291,7 @@ impl Gathered {
             approver,
             secrets: Secrets::new(secrets),
             base_env,
+            telemetry: TelemetryConfig::of(environment)?,
             warnings,
         })
     }

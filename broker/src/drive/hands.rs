@@ -23,6 +23,7 @@ use super::strike;
 use crate::approver::Approver;
 use crate::broker::{Cancel, Inner, RunEvent};
 use crate::sandbox::{Guest, GuestBounds};
+use crate::telemetry::TraceIds;
 
 pub(super) type Open<'a, T> = FuturesUnordered<Abortable<LocalBoxFuture<'a, (CallId, T)>>>;
 
@@ -31,6 +32,7 @@ pub(crate) struct Hands<'a> {
     pub(super) cancel: &'a Cancel,
     limits: Limits,
     approver: Option<&'a dyn Approver>,
+    trace: Option<TraceIds>,
     record: Record,
     watch: &'a mut dyn FnMut(RunEvent),
     guest: Option<Guest>,
@@ -57,6 +59,7 @@ impl<'a> Hands<'a> {
             cancel,
             limits: broker.limits,
             approver: None,
+            trace: None,
             record,
             watch,
             guest: None,
@@ -78,6 +81,11 @@ impl<'a> Hands<'a> {
     /// Who is asked instead of the broker's approver.
     pub(crate) fn with_approver(self, approver: Option<&'a dyn Approver>) -> Self {
         Self { approver, ..self }
+    }
+
+    /// The trace that requests belong to.
+    pub(crate) fn with_trace(self, trace: Option<TraceIds>) -> Self {
+        Self { trace, ..self }
     }
 
     pub(super) fn now_ms(&self) -> u64 {
@@ -170,7 +178,7 @@ impl<'a> Hands<'a> {
             call.id(),
             Duration::from_millis(self.limits.call_wall_ms_max),
         );
-        let reply = self.broker.call(call, wall);
+        let reply = self.broker.call(call, wall, self.trace.as_ref());
         let secrets = &self.broker.secrets;
         let bounded = async move {
             let late = || Reply::Lost {

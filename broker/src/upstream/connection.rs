@@ -34,20 +34,31 @@ impl Connection {
     /// `arguments` is the canonical JSON text of an object, and is sent byte for byte.
     pub(crate) async fn call(
         &self,
-        tool: &str,
-        arguments: &str,
+        (tool, arguments, trace): (&str, &str, Option<&str>),
         headers: Vec<(String, String)>,
         within: Duration,
     ) -> Result<Answer, LinkError> {
         let members = format!(r#""name":{},"arguments":{arguments}"#, quoted(tool));
         let outgoing = Outgoing {
             method: "tools/call",
-            params: self.params(members),
+            params: self.params_in_trace(members, trace),
             name: Some(tool.to_owned()),
             headers,
             cancellable: true,
         };
         self.link.request(&outgoing, within).await
+    }
+
+    fn params_in_trace(&self, members: String, trace: Option<&str>) -> String {
+        let Some(trace) = trace else {
+            return self.params(members);
+        };
+        let trace = format!(r#""traceparent":{}"#, quoted(trace));
+        let ours = MODERN_META.strip_suffix('}').unwrap_or(MODERN_META);
+        match self.agreed.era {
+            Era::Legacy => format!(r#"{{{members},"_meta":{{{trace}}}}}"#),
+            Era::Modern => format!("{{{members},{ours},{trace}}}}}"),
+        }
     }
 
     fn params(&self, members: String) -> String {

@@ -150,11 +150,22 @@ impl Upstream {
         arguments: Vec<u8>,
         within: Duration,
     ) -> impl Future<Output = Reply> + Send + use<> {
+        self.call_in_trace(server, tool, (arguments, None), within)
+    }
+
+    /// The same, with the `traceparent` that the request carries.
+    pub(crate) fn call_in_trace(
+        &self,
+        server: &ServerName,
+        tool: &ToolName,
+        (arguments, trace): (Vec<u8>, Option<String>),
+        within: Duration,
+    ) -> impl Future<Output = Reply> + Send + use<> {
         let called = self.servers.get(server).cloned();
         let tool = tool.0.to_string();
         async move {
             match called {
-                Some(server) => server.call(tool, arguments, within).await,
+                Some(server) => server.call(tool, arguments, trace, within).await,
                 None => Reply::NotSent {
                     why: "no such server is configured".to_owned(),
                 },

@@ -112,6 +112,7 @@ impl Server {
         self: Arc<Self>,
         tool: String,
         arguments: Vec<u8>,
+        trace: Option<String>,
         within: Duration,
     ) -> Reply {
         let not_sent = |why: &str| Reply::NotSent {
@@ -128,7 +129,8 @@ impl Server {
             return not_sent("no call of this server ended in time to make place");
         };
         *lock(&self.used) = Instant::now();
-        let answer = self.exchange(&tool, &arguments, deadline).await;
+        let asked = (tool.as_str(), arguments.as_str(), trace.as_deref());
+        let answer = self.exchange(asked, deadline).await;
         *lock(&self.used) = Instant::now();
         self.without_secrets(decode::reply(answer, self.caps.result_bytes_max))
     }
@@ -136,8 +138,7 @@ impl Server {
     /// A call that provably did not arrive, because the connection had ended, is made once more.
     async fn exchange(
         self: &Arc<Self>,
-        tool: &str,
-        arguments: &str,
+        (tool, arguments, trace): (&str, &str, Option<&str>),
         deadline: Instant,
     ) -> Result<super::jsonrpc::Answer, LinkError> {
         let headers = self.headers(tool, arguments);
@@ -158,7 +159,7 @@ impl Server {
             };
             let left = deadline.saturating_duration_since(Instant::now());
             let answer = connection
-                .call(tool, arguments, headers.clone(), left)
+                .call((tool, arguments, trace), headers.clone(), left)
                 .await;
             let ended = match &answer {
                 Err(LinkError::SessionGone) => true,

@@ -53,7 +53,8 @@ impl Server {
         let method = message["method"].as_str().unwrap_or_default();
         if let Some(log) = &mut self.log {
             let name = params["name"].as_str().unwrap_or_default();
-            writeln!(log, "{} {method} {name}", std::process::id())?;
+            let trace = params["_meta"]["traceparent"].as_str().unwrap_or_default();
+            writeln!(log, "{} {method} {name} {trace}", std::process::id())?;
         }
         if id.is_null() {
             return Ok(());

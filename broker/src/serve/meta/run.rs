@@ -109,6 +109,11 @@ pub(super) async fn start(
     } else {
         script
     };
+    let parent = request.params.pointer("/_meta/traceparent");
+    let script = match parent.and_then(Value::as_str) {
+        Some(parent) => script.traced_by(parent),
+        None => script,
+    };
     let way = request.way_to_ask();
     let (put, questions) = mpsc::unbounded_channel();
     let seat = Seat {

@@ -1,0 +1,150 @@
+//! Sending to a collector, from a task of its own. Whoever has something to tell
+//! never waits: a queue that is full drops it.
+
+use std::sync::Once;
+use std::time::Duration;
+
+use reqwest::{Client, Url};
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use super::metrics::{Measured, Metrics};
+use super::otlp::{self, Span};
+use super::settings::TelemetryConfig;
+use crate::clock::Clock;
+
+const QUEUE: usize = 4_096;
+const BATCH: usize = 512;
+/// Spans wait this long for company.
+const SPANS_EVERY: Duration = Duration::from_secs(1);
+/// How long the end of a broker may wait for a collector.
+const FLUSH_WALL: Duration = Duration::from_secs(1);
+
+pub(super) struct Exporter(mpsc::Sender<News>);
+
+enum News {
+    Span(Box<Span>),
+    Measured(Measured),
+    Flush(oneshot::Sender<()>),
+}
+
+struct Sender {
+    config: TelemetryConfig,
+    client: Client,
+    clock: Clock,
+    began_ms: u64,
+    spans: Vec<Span>,
+    metrics: Metrics,
+}
+
+impl Exporter {
+    /// None where no client can be made.
+    pub(super) fn start(config: TelemetryConfig) -> Option<Self> {
+        static PROVIDER: Once = Once::new();
+        PROVIDER.call_once(|| {
+            // An embedding application may have chosen a provider already; its choice stays.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        });
+        let is_plain = |url: &Option<Url>| url.as_ref().is_none_or(|url| url.scheme() == "http");
+        let mut client = Client::builder()
+            .timeout(config.send_within)
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .user_agent(concat!("airlock/", env!("CARGO_PKG_VERSION")));
+        if is_plain(&config.traces) && is_plain(&config.metrics) {
+            client = client.tls_certs_only([]);
+        }
+        let clock = Clock::start();
+        let sender = Sender {
+            config,
+            client: client.build().ok()?,
+            began_ms: clock.now_ms(),
+            clock,
+            spans: Vec::new(),
+            metrics: Metrics::default(),
+        };
+        let (news, queue) = mpsc::channel(QUEUE);
+        tokio::spawn(sender.work(queue));
+        Some(Self(news))
+    }
+
+    pub(super) fn trace(&self, span: Span) {
+        let _ = self.0.try_send(News::Span(Box::new(span)));
+    }
+
+    pub(super) fn measure(&self, measured: Measured) {
+        let _ = self.0.try_send(News::Measured(measured));
+    }
+
+    pub(super) async fn flush(&self) {
+        let (done, is_done) = oneshot::channel();
+        let flushed = async {
+            if self.0.send(News::Flush(done)).await.is_ok() {
+                let _ = is_done.await;
+            }
+        };
+        let _ = timeout(FLUSH_WALL, flushed).await;
+    }
+}
+
+impl Sender {
+    async fn work(mut self, mut queue: mpsc::Receiver<News>) {
+        let mut spans_due = interval(SPANS_EVERY);
+        let mut metrics_due = interval(self.config.metrics_every);
+        for due in [&mut spans_due, &mut metrics_due] {
+            due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            due.tick().await;
+        }
+        loop {
+            tokio::select! {
+                news = queue.recv() => match news {
+                    None => break,
+                    Some(News::Span(span)) => {
+                        self.spans.push(*span);
+                        if self.spans.len() >= BATCH {
+                            self.send_spans().await;
+                        }
+                    }
+                    Some(News::Measured(measured)) => self.metrics.take(measured),
+                    Some(News::Flush(done)) => {
+                        self.send_spans().await;
+                        self.send_metrics().await;
+                        let _ = done.send(());
+                    }
+                },
+                _ = spans_due.tick() => self.send_spans().await,
+                _ = metrics_due.tick() => self.send_metrics().await,
+            }
+        }
+        self.send_spans().await;
+        self.send_metrics().await;
+    }
+
+    async fn send_spans(&mut self) {
+        let spans = std::mem::take(&mut self.spans);
+        if let (Some(url), false) = (self.config.traces.clone(), spans.is_empty()) {
+            let traces = otlp::traces(&self.config.resource, &spans);
+            self.send(url, &traces).await;
+        }
+    }
+
+    async fn send_metrics(&mut self) {
+        let told = self.metrics.told(self.began_ms, self.clock.now_ms());
+        if let (Some(url), false) = (self.config.metrics.clone(), told.is_empty()) {
+            let metrics = otlp::metrics(&self.config.resource, &told);
+            self.send(url, &metrics).await;
+        }
+    }
+
+    /// What a collector does not take is gone; the next metrics have it again.
+    async fn send(&self, url: Url, body: &Value) {
+        let request = self
+            .client
+            .post(url)
+            .headers(self.config.headers.clone())
+            .header("content-type", "application/json")
+            .body(body.to_string());
+        let _ = request.send().await;
+    }
+}

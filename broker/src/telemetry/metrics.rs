@@ -1,0 +1,157 @@
+//! Counts and durations since the start, by tool and outcome.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::otlp::{attribute, nanos};
+
+/// Bounds of the histograms, in seconds, as the conventions have them.
+const BOUNDS_S: [f64; 14] = [
+    0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0,
+];
+/// Different sets of attributes of one metric; more would only cost the collector.
+const SERIES_MAX: usize = 5_000;
+
+/// Something that has come to an end.
+#[derive(Debug)]
+pub(super) enum Measured {
+    Run {
+        status: String,
+        ms: u64,
+    },
+    Call {
+        allowed: bool,
+    },
+    Request {
+        tool: String,
+        error: Option<String>,
+        ms: u64,
+    },
+}
+
+type Attributes = Vec<(&'static str, String)>;
+
+#[derive(Debug, Default)]
+pub(super) struct Metrics {
+    durations: BTreeMap<(&'static str, Attributes), Durations>,
+    calls: BTreeMap<bool, u64>,
+}
+
+#[derive(Debug, Default)]
+struct Durations {
+    count: u64,
+    sum_s: f64,
+    buckets: [u64; BOUNDS_S.len() + 1],
+}
+
+impl Metrics {
+    pub(super) fn take(&mut self, measured: Measured) {
+        match measured {
+            Measured::Run { status, ms } => {
+                self.duration(
+                    "airlock.run.duration",
+                    vec![("airlock.run.status", status)],
+                    ms,
+                );
+            }
+            Measured::Call { allowed } => *self.calls.entry(allowed).or_default() += 1,
+            Measured::Request { tool, error, ms } => {
+                let mut attributes = vec![
+                    ("gen_ai.tool.name", tool),
+                    ("mcp.method.name", "tools/call".to_owned()),
+                ];
+                attributes.extend(error.map(|error| ("error.type", error)));
+                self.duration("mcp.client.operation.duration", attributes, ms);
+            }
+        }
+    }
+
+    fn duration(&mut self, name: &'static str, attributes: Attributes, ms: u64) {
+        let key = (name, attributes);
+        if self.durations.len() >= SERIES_MAX && !self.durations.contains_key(&key) {
+            return;
+        }
+        let durations = self.durations.entry(key).or_default();
+        let seconds = ms as f64 / 1_000.0;
+        durations.count += 1;
+        durations.sum_s += seconds;
+        let bucket = BOUNDS_S.iter().position(|bound| seconds <= *bound);
+        let bucket = bucket.unwrap_or(BOUNDS_S.len());
+        if let Some(count) = durations.buckets.get_mut(bucket) {
+            *count += 1;
+        }
+    }
+
+    /// Cumulative since `began_ms`.
+    pub(super) fn told(&self, began_ms: u64, now_ms: u64) -> Vec<Value> {
+        let times = |mut point: Value| {
+            if let Some(point) = point.as_object_mut() {
+                point.insert("startTimeUnixNano".into(), nanos(began_ms).into());
+                point.insert("timeUnixNano".into(), nanos(now_ms).into());
+            }
+            point
+        };
+        let mut by_name: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+        for ((name, attributes), durations) in &self.durations {
+            let attributes = attributes
+                .iter()
+                .map(|(key, value)| attribute(key, &json!(value)));
+            let buckets = durations.buckets.iter().map(u64::to_string);
+            by_name.entry(name).or_default().push(times(json!({
+                "attributes": attributes.collect::<Vec<_>>(),
+                "count": durations.count.to_string(),
+                "sum": durations.sum_s,
+                "bucketCounts": buckets.collect::<Vec<_>>(),
+                "explicitBounds": BOUNDS_S,
+            })));
+        }
+        let histogram = |(name, points): (&str, Vec<Value>)| {
+            json!({
+                "name": name,
+                "unit": "s",
+                "histogram": {"aggregationTemporality": 2, "dataPoints": points},
+            })
+        };
+        let mut told: Vec<_> = by_name.into_iter().map(histogram).collect();
+        let point = |(allowed, count): (&bool, &u64)| {
+            let word = if *allowed { "allow" } else { "deny" };
+            let attributes = [attribute("airlock.decision", &json!(word))];
+            times(json!({"attributes": attributes, "asInt": count.to_string()}))
+        };
+        let points: Vec<_> = self.calls.iter().map(point).collect();
+        if !points.is_empty() {
+            told.push(json!({
+                "name": "airlock.calls",
+                "unit": "{call}",
+                "sum": {"aggregationTemporality": 2, "isMonotonic": true, "dataPoints": points},
+            }));
+        }
+        told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_counted_where_they_belong_and_all_is_cumulative() {
+        let mut metrics = Metrics::default();
+        for ms in [5, 10, 400_000] {
+            metrics.take(Measured::Request {
+                tool: "fs.read".into(),
+                error: None,
+                ms,
+            });
+        }
+        metrics.take(Measured::Call { allowed: true });
+        let told = metrics.told(1, 2);
+        let point = &told[0]["histogram"]["dataPoints"][0];
+        assert_eq!(point["count"], "3");
+        assert_eq!(point["bucketCounts"][0], "2");
+        assert_eq!(point["bucketCounts"][BOUNDS_S.len()], "1");
+        assert_eq!(point["startTimeUnixNano"], "1000000");
+        assert_eq!(told[1]["sum"]["dataPoints"][0]["asInt"], "1");
+    }
+}

@@ -1,0 +1,46 @@
+//! Traces and metrics of runs, as OTLP over HTTP in JSON. Off unless a collector
+//! is named. What is told are names, codes and times: never an argument, a
+//! result, a script or a credential.
+//!
+//! A run never waits for a collector. What cannot be sent is dropped.
+
+mod export;
+mod metrics;
+mod otlp;
+mod settings;
+mod spans;
+
+use std::sync::Arc;
+
+use airlock_core::id::RunId;
+
+use export::Exporter;
+
+pub use settings::TelemetryConfig;
+pub(crate) use spans::{RunTrace, TraceIds};
+
+/// Where traces and metrics go. Cheap to clone.
+#[derive(Clone, Default)]
+pub(crate) struct Telemetry(Option<Arc<Exporter>>);
+
+impl Telemetry {
+    /// Sends from the runtime that is entered.
+    pub(crate) fn start(config: Option<TelemetryConfig>) -> Self {
+        Self(config.and_then(Exporter::start).map(Arc::new))
+    }
+
+    /// `parent` is a `traceparent` of whoever wanted the run.
+    pub(crate) fn run(&self, run: &RunId, parent: Option<&str>, now_ms: u64) -> RunTrace {
+        match &self.0 {
+            Some(exporter) => RunTrace::begin(Arc::clone(exporter), run, parent, now_ms),
+            None => RunTrace::off(),
+        }
+    }
+
+    /// Sends what waits, if a collector takes it soon.
+    pub(crate) async fn flush(&self) {
+        if let Some(exporter) = &self.0 {
+            exporter.flush().await;
+        }
+    }
+}

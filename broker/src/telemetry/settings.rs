@@ -1,0 +1,169 @@
+//! The conventional variables of OpenTelemetry, as far as they are honoured.
+
+use std::time::Duration;
+
+use airlock_core::problem::Problem;
+use reqwest::Url;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::config::Environment;
+
+const METRICS_EVERY_MS: u64 = 60_000;
+const SEND_WITHIN_MS: u64 = 10_000;
+
+/// Where to send, and what to say of ourselves.
+#[derive(Debug, Clone)]
+pub struct TelemetryConfig {
+    pub(super) traces: Option<Url>,
+    pub(super) metrics: Option<Url>,
+    /// Marked as sensitive, so that nothing prints them.
+    pub(super) headers: HeaderMap,
+    /// `service.name` and what else describes this process.
+    pub(super) resource: Vec<(String, String)>,
+    pub(super) metrics_every: Duration,
+    pub(super) send_within: Duration,
+}
+
+impl TelemetryConfig {
+    /// None when no collector is named, or it is all switched off.
+    pub fn of(environment: &Environment) -> Result<Option<Self>, Problem> {
+        let text = |name: &str| environment.text(name);
+        let is_off = |name: &str| text(name).is_some_and(|it| it.eq_ignore_ascii_case("true"));
+        let base = text("OTEL_EXPORTER_OTLP_ENDPOINT");
+        let endpoint = |kind: &str, path: &str| {
+            let lower = kind.to_ascii_lowercase();
+            if text(&format!("OTEL_{kind}_EXPORTER")) == Some("none") {
+                return Ok(None);
+            }
+            let own = format!("OTEL_EXPORTER_OTLP_{kind}_ENDPOINT");
+            let url = match (text(&own), base) {
+                (Some(own), _) => own.to_owned(),
+                (None, Some(base)) => format!("{}/{path}", base.trim_end_matches('/')),
+                (None, None) => return Ok(None),
+            };
+            let url = Url::parse(&url).ok();
+            let url = url.filter(|it| matches!(it.scheme(), "http" | "https"));
+            let bad = format!("the endpoint for {lower} is no http or https address");
+            url.map(Some).ok_or_else(|| problem(bad))
+        };
+        let (traces, metrics) = (
+            endpoint("TRACES", "v1/traces")?,
+            endpoint("METRICS", "v1/metrics")?,
+        );
+        if is_off("OTEL_SDK_DISABLED") || (traces.is_none() && metrics.is_none()) {
+            return Ok(None);
+        }
+        let protocol = text("OTEL_EXPORTER_OTLP_PROTOCOL").unwrap_or("http/json");
+        if protocol != "http/json" {
+            return Err(problem("only the protocol http/json is spoken".to_owned()));
+        }
+        let ms = |name: &str, default: u64| {
+            let read = text(name).map_or(Some(default), |it| it.trim().parse().ok());
+            let read = read.filter(|ms| *ms > 0).map(Duration::from_millis);
+            read.ok_or_else(|| problem(format!("{name} is no number of milliseconds")))
+        };
+        let name = text("OTEL_SERVICE_NAME").unwrap_or("airlock");
+        let mut resource = vec![
+            ("service.name".to_owned(), name.to_owned()),
+            ("service.version".into(), env!("CARGO_PKG_VERSION").into()),
+        ];
+        resource.extend(pairs(text("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default()));
+        Ok(Some(Self {
+            traces,
+            metrics,
+            headers: headers(text("OTEL_EXPORTER_OTLP_HEADERS").unwrap_or_default())?,
+            resource,
+            metrics_every: ms("OTEL_METRIC_EXPORT_INTERVAL", METRICS_EVERY_MS)?,
+            send_within: ms("OTEL_EXPORTER_OTLP_TIMEOUT", SEND_WITHIN_MS)?,
+        }))
+    }
+}
+
+fn problem(why: String) -> Problem {
+    let what = "telemetry cannot be sent";
+    let next = "correct the variable, or set OTEL_SDK_DISABLED=true";
+    crate::config::invalid(what, why, next)
+}
+
+/// The reason quotes nothing: credentials stand here.
+fn headers(text: &str) -> Result<HeaderMap, Problem> {
+    let bad = || problem("OTEL_EXPORTER_OTLP_HEADERS holds what is no header".to_owned());
+    let mut headers = HeaderMap::new();
+    for (name, value) in pairs(text) {
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+        let mut value = HeaderValue::from_str(&value).map_err(|_| bad())?;
+        value.set_sensitive(true);
+        headers.append(name, value);
+    }
+    Ok(headers)
+}
+
+/// `a=b,c=d`.
+fn pairs(text: &str) -> Vec<(String, String)> {
+    let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
+    pairs
+        .map(|(name, value)| (name.trim().to_owned(), decoded(value.trim())))
+        .collect()
+}
+
+/// Percent signs with two digits behind them stand for a byte.
+fn decoded(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let digits = part.get(..2).and_then(|it| u8::from_str_radix(it, 16).ok());
+        match digits {
+            Some(byte) => {
+                bytes.push(byte);
+                bytes.extend(part.get(2..).unwrap_or_default().bytes());
+            }
+            None => {
+                bytes.push(b'%');
+                bytes.extend(part.bytes());
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of<const N: usize>(variables: [(&str, &str); N]) -> Option<TelemetryConfig> {
+        TelemetryConfig::of(&Environment::from(variables)).unwrap()
+    }
+
+    #[test]
+    fn nothing_is_sent_unless_somebody_names_a_collector() {
+        assert!(of([]).is_none());
+        assert!(of([("OTEL_SERVICE_NAME", "x")]).is_none());
+        let base = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318/");
+        assert!(of([base, ("OTEL_SDK_DISABLED", "true")]).is_none());
+        let config = of([base, ("OTEL_METRICS_EXPORTER", "none")]).unwrap();
+        assert_eq!(
+            config.traces.unwrap().as_str(),
+            "http://localhost:4318/v1/traces"
+        );
+        assert!(config.metrics.is_none());
+    }
+
+    #[test]
+    fn the_variables_are_read_and_what_is_wrong_is_said_without_quoting_headers() {
+        let base = ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c.example");
+        let headers = ("OTEL_EXPORTER_OTLP_HEADERS", "Api-Key=s3cr%65t,x=1");
+        let config = of([base, headers, ("OTEL_RESOURCE_ATTRIBUTES", "a=b")]).unwrap();
+        assert_eq!(config.headers["api-key"], "s3cret");
+        assert!(!format!("{config:?}").contains("s3cret"));
+        assert!(config.resource.contains(&("a".into(), "b".into())));
+        for wrong in [
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+            ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "nonsense"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "bad name=s3cret"),
+            ("OTEL_METRIC_EXPORT_INTERVAL", "soon"),
+        ] {
+            let problem = TelemetryConfig::of(&Environment::from([base, wrong])).unwrap_err();
+            assert!(!problem.to_string().contains("s3cret"), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Traces and metrics, as a collector gets them.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tests::command::{Home, program};
+use tests::stdio_host::{StdioHost, text};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const SECRET: &str = "the words of the argument";
+
+/// A path, its headers, and what was posted there.
+type Posted = (String, String, Value);
+
+/// Takes what is posted, one connection after the other.
+fn collector() -> (String, Receiver<Posted>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let (put, posted) = channel();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let put = put.clone();
+            thread::spawn(move || take_all(stream, &put));
+        }
+    });
+    (address, posted)
+}
+
+fn take_all(stream: TcpStream, put: &Sender<Posted>) -> Option<()> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    loop {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if reader.read_line(&mut head).ok()? == 0 {
+                return None;
+            }
+        }
+        let head = head.to_lowercase();
+        let length = head.split("content-length: ").nth(1)?;
+        let length: usize = length.split("\r\n").next()?.parse().ok()?;
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).ok()?;
+        let path = head.split(' ').nth(1)?.to_owned();
+        put.send((path, head, serde_json::from_slice(&body).ok()?))
+            .ok()?;
+        let answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+        (&stream).write_all(answer.as_bytes()).ok()?;
+    }
+}
+
+/// A home with one server, `word`, whose log says what reached it.
+fn home() -> Home {
+    let home = Home::new();
+    let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
+    let tool = |name: &str| json!({"name": name, "inputSchema": schema});
+    let tools = home.write(
+        "word.json",
+        json!([tool("echo"), tool("secret")]).to_string(),
+    );
+    let (program, log) = (json!(program("replaying-server")), home.path().join("log"));
+    let config = format!(
+        "[rules]\nallow = [\"*.*\"]\ndeny = [\"*.secret\"]\n[servers.word]\ncommand = {program}\n\
+         args = [{}]\nenv = {{ REPLAY_LOG = {} }}\n",
+        json!(tools),
+        json!(log)
+    );
+    home.write("airlock.toml", config);
+    home
+}
+
+/// All spans that have come once the root is among them.
+fn spans(posted: &Receiver<Posted>) -> Vec<Value> {
+    let mut spans = Vec::new();
+    while !spans.iter().any(|it: &Value| it["name"] == "run_script") {
+        let (path, _, body) = posted.recv_timeout(PATIENCE).expect("a post");
+        if path == "/v1/traces" {
+            let of = &body["resourceSpans"][0]["scopeSpans"][0]["spans"];
+            spans.extend(of.as_array().unwrap().clone());
+        }
+    }
+    spans
+}
+
+fn named<'a>(spans: &'a [Value], name: &str) -> &'a Value {
+    let found = spans.iter().find(|it| it["name"] == name);
+    found.unwrap_or_else(|| panic!("no {name} in {spans:#?}"))
+}
+
+fn attribute<'a>(span: &'a Value, key: &str) -> &'a Value {
+    let all = span["attributes"].as_array().unwrap();
+    let found = all.iter().find(|it| it["key"] == key);
+    found.map_or(&Value::Null, |it| &it["value"]["stringValue"])
+}
+
+const SCRIPT: &str = "const a = await word.echo({text: input}); \
+    await word.secret({text: input}).catch(() => 0); return a.arguments.text";
+
+#[test]
+fn a_run_is_a_trace_of_calls_decisions_and_requests_without_what_was_said() {
+    let (address, posted) = collector();
+    let home = home();
+    let input = json!(SECRET).to_string();
+    let args = [
+        "run",
+        "--config",
+        "airlock.toml",
+        "-e",
+        SCRIPT,
+        "--input",
+        &input,
+    ];
+    let mut command = home.airlock(args);
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &address);
+    command.env("OTEL_EXPORTER_OTLP_HEADERS", "api-key=abc");
+    command.env("OTEL_SERVICE_NAME", "my-airlock");
+    let ended = tests::command::start(&mut command, "")
+        .wait()
+        .expect_code(0);
+    assert!(ended.stdout.contains(SECRET), "{ended}");
+    let all: Vec<Posted> = std::iter::from_fn(|| posted.try_recv().ok()).collect();
+    let told = all.iter().map(|(_, _, body)| body.to_string());
+    let told: String = told.collect();
+    assert!(!told.contains(SECRET), "{told}");
+    assert!(all.iter().all(|(_, head, _)| head.contains("api-key: abc")));
+    for metric in [
+        "mcp.client.operation.duration",
+        "airlock.run.duration",
+        "airlock.calls",
+    ] {
+        assert!(told.contains(metric), "{metric} in {told}");
+    }
+    let (put, again) = channel();
+    all.into_iter().for_each(|it| put.send(it).unwrap());
+    let spans = spans(&again);
+    let root = named(&spans, "run_script");
+    let call = named(&spans, "execute_tool word.echo");
+    let request = named(&spans, "tools/call echo");
+    assert_eq!(root["parentSpanId"], "");
+    assert_eq!(call["parentSpanId"], root["spanId"]);
+    assert_eq!(request["parentSpanId"], call["spanId"]);
+    assert_eq!(request["kind"], 3);
+    assert_eq!(attribute(request, "mcp.method.name"), "tools/call");
+    let denied = named(&spans, "execute_tool word.secret");
+    assert_eq!(attribute(denied, "airlock.decision"), "deny");
+    assert_eq!(attribute(denied, "error.type"), "denied");
+    assert!(spans.iter().all(|it| it["name"] != "tools/call secret"));
+    let decisions = spans.iter().filter(|it| it["name"] == "decision");
+    assert_eq!(decisions.count(), 2);
+    assert!(spans.iter().all(|it| it["traceId"] == root["traceId"]));
+    // The server was told which span its request is.
+    let log = std::fs::read_to_string(home.path().join("log")).unwrap();
+    let (trace, span) = (request["traceId"].as_str(), request["spanId"].as_str());
+    let sent = format!("00-{}-{}-01", trace.unwrap(), span.unwrap());
+    assert!(log.contains(&sent), "{sent} in {log}");
+}
+
+#[test]
+fn a_host_that_has_a_trace_finds_our_run_in_it_and_a_server_too() {
+    const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let (address, posted) = collector();
+    let home = home();
+    let mut command = home.airlock(["serve", "--quiet", "--config", "airlock.toml"]);
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &address);
+    let mut host = StdioHost::start(&mut command, &json!({}));
+    let arguments = json!({"code": SCRIPT, "input": SECRET});
+    let meta = json!({"traceparent": PARENT});
+    let params = json!({"name": "run_script", "arguments": arguments, "_meta": meta});
+    let ran = host.request("tools/call", &params);
+    assert!(text(&ran).contains(SECRET), "{ran}");
+    let spans = spans(&posted);
+    let root = named(&spans, "run_script");
+    assert_eq!(root["traceId"], "4bf92f3577b34da6a3ce929d0e0e4736");
+    assert_eq!(root["parentSpanId"], "00f067aa0ba902b7");
+    let log = std::fs::read_to_string(home.path().join("log")).unwrap();
+    assert!(
+        log.contains("00-4bf92f3577b34da6a3ce929d0e0e4736-"),
+        "{log}"
+    );
+}
+
+#[test]
+fn without_a_collector_nothing_is_sent_and_one_that_is_away_or_silent_costs_nothing() {
+    let home = home();
+    let args = [
+        "run",
+        "--config",
+        "airlock.toml",
+        "-e",
+        SCRIPT,
+        "--input",
+        "\"x\"",
+    ];
+    home.run(args).expect_code(0);
+    let log = std::fs::read_to_string(home.path().join("log")).unwrap();
+    assert!(!log.contains("00-"), "{log}");
+    // Takes connections and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = format!("http://{}", silent.local_addr().unwrap());
+    for address in ["http://127.0.0.1:1", &silent] {
+        let mut command = home.airlock(args);
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", address);
+        let ended = tests::command::start(&mut command, "")
+            .wait()
+            .expect_code(0);
+        assert_eq!(ended.stdout.trim(), "x", "{ended}");
+    }
+}
