@@ -6,7 +6,7 @@ use airlock_core::shared::{Kept, SessionName, Shared};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::options::{StateOptions, usage};
+use super::options::{StateOptions, StateView, usage};
 use super::{Outcome, exit, print, print_json};
 use crate::clock::Clock;
 use crate::config::Environment;
@@ -24,31 +24,22 @@ pub(super) enum GrantsCommand {
         #[arg(long)]
         all: bool,
         #[command(flatten)]
-        common: Common,
+        common: StateView,
     },
     /// What one grant is bound to
     Show {
         /// The grant's id, or its beginning
         grant: String,
         #[command(flatten)]
-        common: Common,
+        common: StateView,
     },
     /// Take a grant back: it allows nothing from now on
     Revoke {
         /// The grant's id, or its beginning
         grant: String,
         #[command(flatten)]
-        common: Common,
+        common: StateView,
     },
-}
-
-#[derive(Debug, clap::Args)]
-pub(super) struct Common {
-    #[command(flatten)]
-    state: StateOptions,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
 }
 
 impl GrantsCommand {

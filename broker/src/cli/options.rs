@@ -101,6 +101,16 @@ pub(super) struct StateOptions {
     pub(super) state_dir: Option<PathBuf>,
 }
 
+/// For commands that tell what stands in the state directory.
+#[derive(Debug, Args)]
+pub(super) struct StateView {
+    #[command(flatten)]
+    pub(super) state: StateOptions,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
 impl ServerOptions {
     /// Whether any flag says which servers there are.
     pub(super) fn names_any(&self) -> bool {

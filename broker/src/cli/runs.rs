@@ -9,7 +9,7 @@ use airlock_core::report::Status;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::options::{StateOptions, usage};
+use super::options::{StateOptions, StateView, usage};
 use super::{Outcome, exit, print, print_json};
 use crate::clock::utc;
 use crate::config::Environment;
@@ -24,31 +24,22 @@ pub(super) enum RunsCommand {
         #[arg(long, short = 'n', default_value_t = 20)]
         number: usize,
         #[command(flatten)]
-        common: Common,
+        common: StateView,
     },
     /// What one run did
     Show {
         /// The run's id, or its beginning
         run: String,
         #[command(flatten)]
-        common: Common,
+        common: StateView,
     },
     /// Whether a run's journal is whole, and which calls are in doubt
     Verify {
         /// The run's id, its beginning, or a journal's file; all runs when there is none
         run: Option<String>,
         #[command(flatten)]
-        common: Common,
+        common: StateView,
     },
-}
-
-#[derive(Debug, clap::Args)]
-pub(super) struct Common {
-    #[command(flatten)]
-    state: StateOptions,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
 }
 
 impl RunsCommand {

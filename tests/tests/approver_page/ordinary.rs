@@ -157,7 +157,7 @@ fn a_call_is_refused(visit: &mut Visit) -> Result<()> {
 }
 
 fn a_question_expires(visit: &mut Visit) -> Result<()> {
-    visit.serve(2_500)?;
+    visit.serve(6_000)?;
     let running = visit.run(CREATE)?;
     visit.enter()?;
     visit

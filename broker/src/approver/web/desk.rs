@@ -220,3 +220,30 @@ impl Drop for Waiting {
         self.inner.changed();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::wire::tests::asked;
+    use super::*;
+
+    #[test]
+    fn an_answer_gives_the_other_questions_of_its_run_their_time_anew() {
+        let item = |run: &str| {
+            let mut question = asked("{}");
+            let mut asker = question.asker.as_deref().cloned().unwrap();
+            asker.run = RunId(run.into());
+            question.asker = Some(Arc::new(asker));
+            Item {
+                question,
+                nonce: String::new(),
+                since_ms: 1_000,
+                state: State::Over(WITHDRAWN),
+            }
+        };
+        let mut items = BTreeMap::from([(1, item("a")), (2, item("b"))]);
+        wait_on(&mut items, Some(&RunId("a".into())), 31_000);
+        let remaining: Vec<_> = items.values().map(|it| it.remaining_ms(31_000)).collect();
+        assert_eq!(remaining, [Some(60_000), Some(30_000)]);
+        assert_eq!(items[&2].remaining_ms(99_000), Some(0));
+    }
+}
