@@ -11,4 +11,5 @@ pub mod real_servers;
 pub mod serving;
 pub mod stage;
 pub mod stdio_host;
+pub mod typescript;
 pub mod vitals;

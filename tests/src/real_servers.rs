@@ -142,7 +142,7 @@ pub(crate) fn venv(dir: &Path, packages: &[&str]) -> Result<()> {
         .args(packages))
 }
 
-fn run(command: &mut Command) -> Result<()> {
+pub(crate) fn run(command: &mut Command) -> Result<()> {
     let output = command
         .output()
         .with_context(|| format!("{:?}", command.get_program()))?;

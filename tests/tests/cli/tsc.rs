@@ -122,3 +122,40 @@ fn one_on_the_path_is_asked_unless_somebody_says_no() {
     let both = ["--config", mine.to_str().unwrap(), "--tsc", &fake("right")];
     assert_eq!(places(&with_path(&both)), ["2:10 warning ts2551"]);
 }
+
+#[test]
+fn the_native_compiler_follows_results_where_the_check_does_not() {
+    let Some(tsc) = tests::typescript::installed() else {
+        return;
+    };
+    let tsc = tsc.display().to_string();
+    for (name, script, expected) in [
+        (
+            "a.ts",
+            "type Level = \"debug\" | \"error\";\n\
+             async function count(level: Level): Promise<string> {\n\
+             \u{20} return await demo.logs_count({ level });\n\
+             }\n\
+             return await count(\"error\");",
+            "3:3 warning ts2322",
+        ),
+        (
+            "b.js",
+            "const all = await Promise.all([\"debug\", \"error\"].map((level) => demo.logs_query({ limit: 1 })));\n\
+             \"\u{1f600}\"; return all.map((it) => it.truncatd);",
+            "2:32 warning ts2551",
+        ),
+        (
+            "c.js",
+            "async (input) => {\n  const { entries } = await demo.logs_query({});\n  return entries.map((it) => it.trace.length);\n}",
+            "3:30 warning ts18048",
+        ),
+    ] {
+        let home = Home::new();
+        let script = home.write(name, script);
+        let args = ["check", script.to_str().unwrap(), "--demo", "--json"];
+        let found = home.run(args.into_iter().chain(["--tsc", &tsc]));
+        let found = found.expect_code(0).json();
+        assert_eq!(places(&found["findings"]), [expected], "{found:#}");
+    }
+}
