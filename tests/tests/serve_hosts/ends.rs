@@ -94,24 +94,30 @@ fn a_signal_ends_runs_tells_their_hosts_and_takes_the_servers_along() {
     }
 }
 
-#[test]
-fn a_run_that_waits_for_an_answer_of_the_newer_era_is_journaled_too() {
-    let mut serving = serving();
-    let headers = [
-        ("MCP-Protocol-Version", "2026-07-28"),
-        ("Mcp-Method", "tools/call"),
-        ("Mcp-Name", "run_script"),
-    ];
-    let mut call = running(ASKS);
-    call["_meta"] = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+/// A request of the newer era, from a host that can be asked.
+fn newer(serving: &Serving, method: &str, name: Option<&str>, mut params: Value) -> Page {
+    let version = "2026-07-28";
+    let mut headers = vec![("MCP-Protocol-Version", version), ("Mcp-Method", method)];
+    headers.extend(name.map(|name| ("Mcp-Name", name)));
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": version,
         "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
     });
-    let page = serving.request("POST", &headers, &message(Some(1), "tools/call", &call));
-    assert_eq!(page.answer(1)["resultType"], "input_required");
+    serving.request("POST", &headers, &message(Some(1), method, &params))
+}
+
+#[test]
+fn in_the_newer_era_runs_that_wait_are_journaled_and_listeners_are_answered() {
+    let mut serving = serving();
+    let listen = json!({"notifications": {"toolsListChanged": true}});
+    let mut listens = newer(&serving, "subscriptions/listen", None, listen);
+    let _ = listens.told("notifications/subscriptions/acknowledged");
+    let asks = newer(&serving, "tools/call", Some("run_script"), running(ASKS));
+    assert_eq!(asks.answer(1)["resultType"], "input_required");
     let (code, took, said) = serving.stop(Signal::TERM);
     assert_eq!(code, Some(0), "{said}");
     assert!(took < SOON, "{took:?}");
+    assert_eq!(listens.answer(1)["resultType"], "complete");
     expect_cancelled(&serving.home, 1);
 }
 
