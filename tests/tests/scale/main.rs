@@ -4,4 +4,5 @@
 mod fixtures;
 mod joining;
 mod many;
+mod metadata;
 mod on_demand;

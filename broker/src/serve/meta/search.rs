@@ -5,6 +5,7 @@ use codegen::declare::Level;
 use serde_json::{Map, Value, json};
 
 use super::{Answered, names, only};
+use crate::broker::Known;
 use crate::serve::awaiting;
 use crate::serve::filter::Filter;
 use crate::serve::rpc::{put, text_of};
@@ -150,9 +151,10 @@ fn answer(shelf: &Shelf, wanted: &Wanted<'_>, found: &[&Shown]) -> Answered {
             is_error: false,
         };
     }
+    let known = shelf.broker.known();
     let mut text = match wanted.level {
         Level::Signatures => shelf.declarations(&best, Level::Signatures),
-        level => grouped(&best, level == Level::Lines),
+        level => grouped(&known, &best, level == Level::Lines),
     };
     if total > best.len() {
         let more = total - best.len();
@@ -163,6 +165,7 @@ fn answer(shelf: &Shelf, wanted: &Wanted<'_>, found: &[&Shown]) -> Answered {
         let mut entry = json!({"name": shown.name, "server": &*shown.tool.id.server.0});
         if wanted.level != Level::Names {
             put(&mut entry, "description", shown.summary.clone());
+            put_metadata(&known, shown, &mut entry);
         }
         entry
     };
@@ -177,7 +180,7 @@ fn answer(shelf: &Shelf, wanted: &Wanted<'_>, found: &[&Shown]) -> Answered {
 }
 
 /// Under each server its tools, both in the order of their best.
-fn grouped(best: &[&Shown], with_text: bool) -> String {
+fn grouped(known: &Known, best: &[&Shown], with_text: bool) -> String {
     let mut servers: Vec<&str> = Vec::new();
     for shown in best {
         let server = &*shown.tool.id.server.0;
@@ -193,8 +196,36 @@ fn grouped(best: &[&Shown], with_text: bool) -> String {
             if with_text && !shown.summary.is_empty() {
                 text.push_str(&format!(": {}", shown.summary));
             }
+            let description = known.description(&shown.tool.id);
+            if let Some(why) = description.and_then(|it| it.claims.deprecated.as_ref()) {
+                let why = codegen::text::neutralise(why);
+                let between = if why.is_empty() { "" } else { ": " };
+                text.push_str(&format!(" [deprecated{between}{why}]"));
+            }
             text.push('\n');
         }
     }
     text
+}
+
+/// What helps to choose between tools that do the same; the rest is in their details.
+fn put_metadata(known: &Known, shown: &Shown, entry: &mut Value) {
+    let Some(description) = known.description(&shown.tool.id) else {
+        return;
+    };
+    if let Some(why) = &description.claims.deprecated {
+        put(entry, "deprecated", codegen::text::neutralise(why));
+    }
+    let Some(file) = &description.file else {
+        return;
+    };
+    for (key, said) in [("category", &file.category), ("version", &file.version)] {
+        if let Some(said) = said {
+            put(entry, key, codegen::text::neutralise(said));
+        }
+    }
+    let replacement = file.deprecation.as_ref();
+    if let Some(replacement) = replacement.and_then(|it| it.replacement.as_ref()) {
+        put(entry, "replacement", replacement.to_string());
+    }
 }
