@@ -13,6 +13,7 @@ mod samples;
 mod table;
 pub(crate) mod tokens;
 mod work;
+pub(crate) mod workloads;
 
 use std::process::Command;
 

@@ -16,6 +16,7 @@ usage: cargo xtask COMMAND
 
   bench [--quick] [ROW…]         measure our own rows
   bench peers [--quick] [ROW…]   measure ours beside quickjs-emscripten and isolated-vm
+  bench engine [--quick] [NAME…] run 14 workloads in the guest and in quickjs-emscripten
   bench search                   how well and how fast search finds labelled tools of a corpus
   bench serve                    how soon a thousand tools of twelve servers are found
   bench tokens [FILE…]           count the tokens of declarations beside those of the JSON
@@ -43,6 +44,7 @@ fn dispatch(words: &[String]) -> Result<()> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["bench", "peers", rest @ ..] => bench::beside_peers(rest),
+        ["bench", "engine", rest @ ..] => bench::workloads::run(rest),
         ["bench", "search"] => bench::search(),
         ["bench", "serve"] => bench::serve(),
         ["bench", "tokens", rest @ ..] => bench::tokens::run(rest),

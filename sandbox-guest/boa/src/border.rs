@@ -16,7 +16,7 @@ use std::cell::RefCell;
 use std::ptr;
 
 use sandbox_protocol::Step;
-use sandbox_protocol::codec::{decode_resume, decode_start, encode_step};
+use sandbox_protocol::codec::{decode_start, encode_step, take_resume};
 
 use crate::Guest;
 use crate::landmark::{self, LANDMARK};
@@ -93,12 +93,8 @@ pub extern "C" fn explain() -> u64 {
 // SAFETY: the name belongs to this module alone.
 #[unsafe(no_mangle)]
 pub extern "C" fn resume() -> u64 {
-    let frame = FRAME.take();
-    match decode_resume(&frame) {
-        Ok(resume) => {
-            drop(frame);
-            answer(|guest| guest.resume(resume))
-        }
+    match take_resume(FRAME.take()) {
+        Ok(resume) => answer(|guest| guest.resume(resume)),
         Err(error) => end(&error.to_string()),
     }
 }

@@ -9,8 +9,14 @@ use boa_engine::object::builtins::JsArray;
 use boa_engine::property::{PropertyDescriptor, PropertyKey};
 use boa_engine::{Context, JsObject, JsString, JsValue};
 
+use crate::room;
 use known::Known;
 use scan::{Plain, plain};
+
+/// How much of a text tells how many objects are in it.
+const SAMPLE_BYTES: usize = 16 * 1024;
+/// What the engine counts for one object.
+const OBJECT_BYTES: usize = 112;
 
 /// Why a text is not JSON, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +31,7 @@ pub(crate) fn decode(
     depth_max: u32,
     context: &mut Context,
 ) -> Result<JsValue, NotJson> {
+    room::make(objects_bytes(text));
     let mut decoder = Decoder {
         text,
         at: 0,
@@ -39,6 +46,19 @@ pub(crate) fn decode(
         return Err(decoder.refuse("unexpected text after the value"));
     }
     Ok(value)
+}
+
+/// About what the objects of this text take on the engine's heap, without what
+/// they hold: told from the text's beginning, and never more than the text itself.
+fn objects_bytes(text: &[u8]) -> usize {
+    let sample = text.get(..SAMPLE_BYTES.min(text.len())).unwrap_or(text);
+    let opened = sample
+        .iter()
+        .filter(|&&byte| matches!(byte, b'{' | b'['))
+        .count();
+    let of_sample = opened * OBJECT_BYTES;
+    let times = text.len() / sample.len().max(1);
+    of_sample.saturating_mul(times).min(text.len())
 }
 
 struct Decoder<'a> {

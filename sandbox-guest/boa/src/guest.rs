@@ -79,6 +79,11 @@ impl Guest {
         })
     }
 
+    #[cfg(test)]
+    pub(crate) fn context(&mut self) -> &mut Context {
+        &mut self.context
+    }
+
     /// Starts the script and runs it as far as it goes.
     pub fn start(&mut self, start: Start) -> Step {
         let limits = start.limits;

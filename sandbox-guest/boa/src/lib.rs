@@ -4,6 +4,9 @@
 //! As Wasm it exports the few functions of [`border`]; natively, for debugging,
 //! [`Guest`] is used directly.
 
+#[cfg(test)]
+mod alike;
+mod builtin;
 mod call;
 mod chance;
 mod clock;
@@ -23,9 +26,14 @@ mod module_value;
 mod nesting;
 mod place;
 mod quiet;
+mod regex;
+mod room;
 mod run;
+mod search;
 mod sort;
+mod strings;
 mod stubs;
+mod template;
 mod timers;
 mod to_json;
 mod tool_error;

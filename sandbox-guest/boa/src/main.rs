@@ -18,50 +18,77 @@ const LIMITS: GuestLimits = GuestLimits {
 };
 
 fn main() -> ExitCode {
-    let Some(path) = std::env::args().nth(1) else {
-        eprintln!("usage: guest-boa SCRIPT [SERVER.TOOL…]");
+    let mut words = std::env::args().skip(1);
+    let Some(path) = words.next() else {
+        eprintln!("usage: guest-boa SCRIPT [--input FILE] [SERVER.TOOL…]");
         return ExitCode::from(2);
     };
-    let script = match std::fs::read_to_string(&path) {
-        Ok(script) => script,
-        Err(error) => {
-            eprintln!("{path}: {error}");
-            return ExitCode::from(2);
+    let mut input = Vec::new();
+    let mut stubs = Vec::new();
+    while let Some(word) = words.next() {
+        if word == "--input" {
+            match read(&words.next().unwrap_or_default()) {
+                Ok(text) => input = text.into_bytes(),
+                Err(code) => return code,
+            }
+        } else {
+            stubs.extend(stub(&word));
         }
+    }
+    let script = match read(&path) {
+        Ok(script) => script,
+        Err(code) => return code,
     };
-    let stubs = std::env::args().skip(2).filter_map(|name| {
-        let (server, tool) = name.split_once('.')?;
-        let flat = format!("{server}_{tool}");
-        let tools = vec![ToolStub {
-            member: tool.to_owned(),
-            flat,
-        }];
-        Some(ServerStubs {
-            name: server.to_owned(),
-            tools,
-        })
-    });
     let start = Start {
         script,
         script_name: "script.js".to_owned(),
-        stubs: stubs.collect(),
-        input: Vec::new(),
+        stubs,
+        input,
         seed: 1,
         now_ms: 0,
         limits: LIMITS,
     };
-    match (Guest::new(), Guest::new()) {
-        (Ok(mut first), Ok(mut second)) => {
-            let now_ms = start.now_ms;
-            let step = first.start(start.clone());
-            if drive(first, step, now_ms) {
-                return ExitCode::SUCCESS;
-            }
-            println!("once more, watched:");
-            let step = second.explain(start);
-            drive(second, step, now_ms);
+    run(start)
+}
+
+fn read(path: &str) -> Result<String, ExitCode> {
+    std::fs::read_to_string(path).map_err(|error| {
+        eprintln!("{path}: {error}");
+        ExitCode::from(2)
+    })
+}
+
+fn stub(name: &str) -> Option<ServerStubs> {
+    let (server, tool) = name.split_once('.')?;
+    let flat = format!("{server}_{tool}");
+    let tools = vec![ToolStub {
+        member: tool.to_owned(),
+        flat,
+    }];
+    Some(ServerStubs {
+        name: server.to_owned(),
+        tools,
+    })
+}
+
+/// Once, and a script that fails once more, watched.
+fn run(start: Start) -> ExitCode {
+    let now_ms = start.now_ms;
+    let ended = Guest::new().map(|mut guest| {
+        let step = guest.start(start.clone());
+        drive(guest, step, now_ms)
+    });
+    match ended {
+        Ok(true) => return ExitCode::SUCCESS,
+        Ok(false) => println!("once more, watched:"),
+        Err(why) => {
+            eprintln!("{why}");
+            return ExitCode::FAILURE;
         }
-        (Err(why), _) | (_, Err(why)) => eprintln!("{why}"),
+    }
+    if let Ok(mut guest) = Guest::new() {
+        let step = guest.explain(start);
+        drive(guest, step, now_ms);
     }
     ExitCode::FAILURE
 }

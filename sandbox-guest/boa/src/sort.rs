@@ -4,21 +4,19 @@
 
 use std::cmp::Ordering;
 
+use boa_engine::object::JsObject;
 use boa_engine::object::builtins::{JsArray, JsTypedArray};
-use boa_engine::object::{FunctionObjectBuilder, JsObject};
-use boa_engine::{
-    Context, JsArgs, JsNativeError, JsResult, JsString, JsValue, NativeFunction, js_string,
-};
+use boa_engine::{Context, JsArgs, JsNativeError, JsResult, JsString, JsValue, js_string};
+
+use crate::builtin::{self, Native};
 
 /// Longer arrays do not exist.
 const ARRAY_LENGTH_MAX: u64 = u32::MAX as u64;
 
-type Native = fn(&JsValue, &[JsValue], &JsObject, &mut Context) -> JsResult<JsValue>;
-
 /// Takes the place of the engine's functions, which stay reachable from here alone.
 pub(crate) fn install(context: &mut Context) -> JsResult<()> {
-    let arrays = prototype_of("Array", context)?;
-    let bytes = prototype_of("Uint8Array", context)?;
+    let arrays = builtin::prototype_of("Array", context)?;
+    let bytes = builtin::prototype_of("Uint8Array", context)?;
     let typed = bytes
         .prototype()
         .ok_or_else(|| JsNativeError::typ().with_message("typed arrays share no prototype"))?;
@@ -29,40 +27,8 @@ pub(crate) fn install(context: &mut Context) -> JsResult<()> {
         (&typed, "toSorted", to_sorted_typed),
     ];
     for (prototype, name, native) in functions {
-        replace(prototype, name, native, context)?;
+        builtin::replace(prototype, js_string!(name), native, context)?;
     }
-    Ok(())
-}
-
-fn prototype_of(class: &str, context: &mut Context) -> JsResult<JsObject> {
-    let class = context.global_object().get(js_string!(class), context)?;
-    let prototype = match class.as_object() {
-        Some(class) => class.get(js_string!("prototype"), context)?,
-        None => JsValue::undefined(),
-    };
-    let missing = || JsNativeError::typ().with_message("a class without a prototype");
-    Ok(prototype.as_object().ok_or_else(missing)?)
-}
-
-fn replace(
-    prototype: &JsObject,
-    name: &str,
-    native: Native,
-    context: &mut Context,
-) -> JsResult<()> {
-    let original = prototype.get(js_string!(name), context)?;
-    let original = original
-        .as_object()
-        .ok_or_else(|| JsNativeError::typ().with_message("nothing to replace"))?;
-    let function = NativeFunction::from_copy_closure_with_captures(
-        move |this, args, original: &JsObject, context| native(this, args, original, context),
-        original,
-    );
-    let function = FunctionObjectBuilder::new(context.realm(), function)
-        .name(js_string!(name))
-        .length(1)
-        .build();
-    crate::globals::define(prototype, name, function.into());
     Ok(())
 }
 

@@ -108,31 +108,70 @@ pub fn encode_resume(resume: &Resume) -> Decoded<Vec<u8>> {
 }
 
 pub fn decode_resume(frame: &[u8]) -> Decoded<Resume> {
-    let mut r = Reader::new(frame, KIND_RESUME)?;
-    let resume = Resume {
-        now_ms: r.u64("time")?,
-        outcomes: r.sequence("outcomes", |r| {
-            Ok(CallOutcome {
-                ticket: CallTicket(r.u32("ticket")?),
-                outcome: decode_outcome(r)?,
-            })
-        })?,
-    };
-    r.finish()?;
-    Ok(resume)
+    let (now_ms, read) = read_resume(frame)?;
+    let outcomes = read.into_iter().map(ReadOutcome::copied).collect();
+    Ok(Resume { now_ms, outcomes })
 }
 
-fn decode_outcome(r: &mut Reader<'_>) -> Decoded<Outcome> {
+/// The same from a frame that nobody needs any more: the last outcome, which is
+/// often the only one and may be large, keeps the frame's own memory.
+pub fn take_resume(mut frame: Vec<u8>) -> Decoded<Resume> {
+    let (now_ms, mut read) = read_resume(&frame)?;
+    let last = read.pop();
+    let mut outcomes: Vec<_> = read.into_iter().map(ReadOutcome::copied).collect();
+    match last {
+        None => {}
+        Some(ReadOutcome::Value(ticket, value)) => {
+            // Nothing stands behind it.
+            let start = frame.len().saturating_sub(value.len());
+            frame.drain(..start);
+            let outcome = Outcome::Value(frame);
+            outcomes.push(CallOutcome { ticket, outcome });
+        }
+        Some(failure) => outcomes.push(failure.copied()),
+    }
+    Ok(Resume { now_ms, outcomes })
+}
+
+/// An outcome whose value still lies in the frame.
+enum ReadOutcome<'a> {
+    Value(CallTicket, &'a [u8]),
+    Failure(CallTicket, Failure),
+}
+
+impl ReadOutcome<'_> {
+    fn copied(self) -> CallOutcome {
+        let (ticket, outcome) = match self {
+            Self::Value(ticket, value) => (ticket, Outcome::Value(value.to_vec())),
+            Self::Failure(ticket, failure) => (ticket, Outcome::Failure(failure)),
+        };
+        CallOutcome { ticket, outcome }
+    }
+}
+
+fn read_resume(frame: &[u8]) -> Decoded<(u64, Vec<ReadOutcome<'_>>)> {
+    let mut r = Reader::new(frame, KIND_RESUME)?;
+    let now_ms = r.u64("time")?;
+    let outcomes = r.sequence("outcomes", read_outcome)?;
+    r.finish()?;
+    Ok((now_ms, outcomes))
+}
+
+fn read_outcome<'a>(r: &mut Reader<'a>) -> Decoded<ReadOutcome<'a>> {
+    let ticket = CallTicket(r.u32("ticket")?);
     match r.u8("outcome")? {
-        0 => Ok(Outcome::Value(r.bytes("value")?)),
-        1 => Ok(Outcome::Failure(Failure {
-            code: r.text("code")?,
-            tool: r.text("tool")?,
-            message: r.text("message")?,
-            retryable: r.bool("retryable")?,
-            content: r.bytes("content")?,
-            structured_content: r.bytes("structured content")?,
-        })),
+        0 => Ok(ReadOutcome::Value(ticket, r.borrowed("value")?)),
+        1 => {
+            let failure = Failure {
+                code: r.text("code")?,
+                tool: r.text("tool")?,
+                message: r.text("message")?,
+                retryable: r.bool("retryable")?,
+                content: r.bytes("content")?,
+                structured_content: r.bytes("structured content")?,
+            };
+            Ok(ReadOutcome::Failure(ticket, failure))
+        }
         tag => Err(CodecError::UnknownTag {
             what: "outcome",
             tag,

@@ -5,7 +5,7 @@ use proptest::option;
 use proptest::prelude::*;
 use sandbox_protocol::codec::{
     self, CodecError, append_line, decode_lines, decode_resume, decode_start, decode_step,
-    encode_resume, encode_start, encode_step,
+    encode_resume, encode_start, encode_step, take_resume,
 };
 use sandbox_protocol::{
     CallOutcome, CallTicket, ConsoleLevel, ConsoleLine, Failure, GuestLimits, OpenCall, Outcome,
@@ -133,7 +133,9 @@ proptest! {
 
     #[test]
     fn a_resume_comes_back_as_it_was(resume in resume()) {
-        prop_assert_eq!(decode_resume(&encode_resume(&resume).unwrap()), Ok(resume));
+        let frame = encode_resume(&resume).unwrap();
+        prop_assert_eq!(decode_resume(&frame).as_ref(), Ok(&resume));
+        prop_assert_eq!(take_resume(frame), Ok(resume));
     }
 
     #[test]
@@ -163,6 +165,7 @@ proptest! {
         let frame = encode_resume(&resume).unwrap();
         for length in 0..frame.len() {
             prop_assert!(decode_resume(&frame[..length]).is_err());
+            prop_assert!(take_resume(frame[..length].to_vec()).is_err());
         }
     }
 
@@ -185,7 +188,7 @@ proptest! {
         frame.push(kind);
         frame.extend_from_slice(&garbage);
         let _ = decode_start(&frame);
-        let _ = decode_resume(&frame);
+        prop_assert_eq!(decode_resume(&frame), take_resume(frame.clone()));
         let _ = decode_step(&frame);
         let _ = decode_lines(&garbage);
         let _ = decode_step(&garbage);

@@ -16,16 +16,13 @@ const METER: &str = "meter";
 pub(super) fn build(target: &Path) -> Result<Engine> {
     eprintln!("building airlock and its meter (release)");
     let built = cargo_build()?;
-    let binary = built
-        .iter()
-        .find(|(name, _)| name == "airlock")
-        .context("no binary was built")?;
+    let binary = binary_of(&built)?;
     let meter = built
         .iter()
         .find(|(name, _)| name == METER)
         .context("no meter was built")?;
     let state = target.join("bench").join("state");
-    let mut cold = vec![binary.1.clone()];
+    let mut cold = vec![binary];
     cold.extend(["run", "-e", "return 1+1", "--state-dir"].map(PathBuf::from));
     cold.push(state);
     Ok(Engine {
@@ -35,6 +32,21 @@ pub(super) fn build(target: &Path) -> Result<Engine> {
         cold,
         note: None,
     })
+}
+
+/// What runs a script, without the script.
+pub(super) fn binary(target: &Path) -> Result<Vec<PathBuf>> {
+    eprintln!("building airlock (release)");
+    let mut words = vec![binary_of(&cargo_build()?)?];
+    words.extend(["run", "--state-dir"].map(PathBuf::from));
+    words.push(target.join("bench").join("state"));
+    Ok(words)
+}
+
+fn binary_of(built: &[(String, PathBuf)]) -> Result<PathBuf> {
+    let binary = built.iter().find(|(name, _)| name == "airlock");
+    let (_, path) = binary.context("no binary was built")?;
+    Ok(path.clone())
 }
 
 /// Names and paths of the executables that this one build made.

@@ -17,10 +17,31 @@ const MARK: &str = "installed.json";
 const NODE: &str = "22.23.3";
 
 pub(super) fn install(target: &Path) -> Result<Vec<Engine>> {
+    let (folder, node_package) = installed(target)?;
+    engines(&folder, &node_package)
+}
+
+/// What runs a workload of `bench engine` in quickjs-emscripten.
+pub(super) fn quickjs(target: &Path) -> Result<Vec<PathBuf>> {
+    let (folder, node_package) = installed(target)?;
+    Ok(vec![
+        node(&folder, &node_package),
+        folder.join("engine.mjs"),
+    ])
+}
+
+fn installed(target: &Path) -> Result<(PathBuf, String)> {
     let source = paths::root().join("xtask/bench/peers");
     let folder = target.join("peers");
     fs::create_dir_all(&folder)?;
-    for file in ["package.json", "harness.mjs", "quickjs.mjs", "isolated.mjs"] {
+    let files = [
+        "package.json",
+        "harness.mjs",
+        "quickjs.mjs",
+        "isolated.mjs",
+        "engine.mjs",
+    ];
+    for file in files {
         fs::copy(source.join(file), folder.join(file))
             .with_context(|| format!("copying {file}"))?;
     }
@@ -34,7 +55,12 @@ pub(super) fn install(target: &Path) -> Result<Vec<Engine>> {
         npm_install(&folder, &node_package)?;
         fs::write(folder.join(MARK), wanted)?;
     }
-    engines(&folder, &node_package)
+    Ok((folder, node_package))
+}
+
+fn node(folder: &Path, node_package: &str) -> PathBuf {
+    let package = node_package.split('@').next().unwrap_or_default();
+    folder.join("node_modules").join(package).join("bin/node")
 }
 
 fn node_package() -> Result<String> {
@@ -74,8 +100,7 @@ fn npm_install(folder: &Path, node_package: &str) -> Result<()> {
 }
 
 fn engines(folder: &Path, node_package: &str) -> Result<Vec<Engine>> {
-    let package = node_package.split('@').next().unwrap_or_default();
-    let node = folder.join("node_modules").join(package).join("bin/node");
+    let node = node(folder, node_package);
     let work = folder.with_file_name("bench").join("work");
     let engine = |name, flags: &[&str], script: &str, note| {
         let mut meter = vec![node.clone()];

@@ -193,8 +193,12 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn bytes(&mut self, what: &'static str) -> Result<Vec<u8>, CodecError> {
+        self.borrowed(what).map(<[u8]>::to_vec)
+    }
+
+    pub(super) fn borrowed(&mut self, what: &'static str) -> Result<&'a [u8], CodecError> {
         let length = self.length(what)?;
-        self.take(length, what).map(<[u8]>::to_vec)
+        self.take(length, what)
     }
 
     pub(super) fn text(&mut self, what: &'static str) -> Result<String, CodecError> {

@@ -1,0 +1,267 @@
+//! What took the place of the engine's own does the same: scripts are run here
+//! and in the bare engine, and must say the same.
+
+use std::fmt::Write;
+
+use boa_engine::{Context, Source};
+
+use crate::Guest;
+
+/// What a script of one expression says, a thrown error included.
+fn said(context: &mut Context, script: &str) -> String {
+    let wrapped = format!(
+        "(() => {{ try {{ return String(JSON.stringify((() => {{ {script} }})())); }} \
+         catch (e) {{ return 'threw ' + e.name; }} }})()"
+    );
+    match context.eval(Source::from_bytes(&wrapped)) {
+        Ok(value) => value.display().to_string(),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn check_all<'a>(scripts: impl IntoIterator<Item = &'a str>) {
+    let mut ours = Guest::new().unwrap();
+    let mut plain = Context::default();
+    let mut different = String::new();
+    for script in scripts {
+        let (ours, plain) = (said(ours.context(), script), said(&mut plain, script));
+        // Whatever is said is text; anything else is the engine on a script that is none.
+        if ours != plain || !plain.starts_with('"') {
+            let _ = writeln!(different, "{script}\n  engine: {plain}\n  here:   {ours}");
+        }
+    }
+    assert!(different.is_empty(), "{different}");
+}
+
+/// The script with every text in the place of `TEXT`, and so on.
+fn each(scripts: &[&str], places: &[(&str, &[&str])]) -> Vec<String> {
+    let mut made: Vec<String> = scripts.iter().map(|script| (*script).to_owned()).collect();
+    for (place, values) in places {
+        let fill = |script: &String| -> Vec<String> {
+            match script.contains(place) {
+                true => values
+                    .iter()
+                    .map(|value| script.replace(place, value))
+                    .collect(),
+                false => vec![script.clone()],
+            }
+        };
+        made = made.iter().flat_map(fill).collect();
+    }
+    made
+}
+
+const TEXTS: &[&str] = &[
+    "''",
+    "'a'",
+    "'abcabcabd'",
+    "'a,b,,c,'",
+    "'aaaaaaaaaaaaaaaaaaaaaaaaab'",
+    "'één twee, één'",
+    "'x€y€€z'",
+    "'😀a😀😀b'",
+    "'\\ud83d|\\ude00'",
+    "'a\\nb\\r\\nc'",
+    "'2024-05-17 and 1999-12-31'",
+    "'key=value; k2=v2'",
+];
+
+#[test]
+fn strings_are_searched_as_the_engine_searches() {
+    let scripts = [
+        "return TEXT.split(SOUGHT)",
+        "return TEXT.split(SOUGHT, AT)",
+        "return TEXT.indexOf(SOUGHT)",
+        "return TEXT.indexOf(SOUGHT, AT)",
+        "return TEXT.includes(SOUGHT)",
+        "return TEXT.includes(SOUGHT, AT)",
+        "return TEXT.replace(SOUGHT, BY)",
+        "return TEXT.replaceAll(SOUGHT, BY)",
+    ];
+    let sought = [
+        "''",
+        "'a'",
+        "','",
+        "'ab'",
+        "'é'",
+        "'€'",
+        "'😀'",
+        "'\\ud83d'",
+        "'aaaaaaaaaab'",
+        "undefined",
+        "12",
+    ];
+    let at = [
+        "0",
+        "1",
+        "2",
+        "-1",
+        "3.7",
+        "NaN",
+        "Infinity",
+        "'2'",
+        "null",
+        "{valueOf() { return 1 }}",
+    ];
+    let by = [
+        "''",
+        "'<$&>'",
+        "'$$'",
+        "'$`|$\\''",
+        "'$1$0$10$'",
+        "'$<a>'",
+        "'€'",
+        "(...all) => JSON.stringify(all)",
+        "() => { throw new RangeError() }",
+        "() => '$&'",
+        "undefined",
+        "7",
+    ];
+    let scripts = each(
+        &scripts,
+        &[
+            ("TEXT", TEXTS),
+            ("SOUGHT", &sought),
+            ("AT", &at),
+            ("BY", &by),
+        ],
+    );
+    check_all(scripts.iter().map(String::as_str));
+}
+
+#[test]
+fn expressions_match_as_the_engines() {
+    let scripts = [
+        "const r = RX; const m = r.exec(TEXT); return [m, m && [m.index, m.input, m.groups, Object.keys(m)], r.lastIndex]",
+        "const r = RX; r.lastIndex = AT; return [r.test(TEXT), r.lastIndex, r.exec(TEXT), r.lastIndex]",
+        "const r = RX; return [TEXT.match(r), r.lastIndex]",
+        "const r = RX; return [[...TEXT.matchAll(r)].map(m => [...m, m.index, m.groups]), r.lastIndex]",
+        "const r = RX; r.lastIndex = AT; return [TEXT.replace(r, BY), r.lastIndex]",
+        "return TEXT.split(RX)",
+        "return TEXT.split(RX, AT)",
+        "return TEXT.search(RX)",
+        "const r = RX, all = []; let m; while ((m = r.exec(TEXT)) && all.length < 9) { all.push(m); if (!m[0]) r.lastIndex++; } return all",
+    ];
+    let expressions = [
+        "/a/",
+        "/a/g",
+        "/a/y",
+        "/a/gy",
+        "/(a)(b)?/g",
+        "/(?<y>\\d+)-(?<m>\\d+)/",
+        "/(?<y>\\d+)-(?<m>\\d+)/g",
+        "/(?:)/g",
+        "/(?:)/gu",
+        "/x*/g",
+        "/,/",
+        "/(,)/",
+        "/[é€]/g",
+        "/😀/g",
+        "/😀/gu",
+        "/^b/gm",
+        "/\\r?\\n/g",
+        "/./gs",
+        "/./gu",
+        "/\\//",
+        "/B/i",
+        "/a/d",
+        "/(?<=a)b/g",
+        "/$/g",
+        "/^/g",
+        "/\\b/g",
+        "/(\\w+)=(\\w+)/g",
+        "new RegExp('')",
+        "new RegExp('/', 'g')",
+        "new RegExp('\\n')",
+        "/[/]/g",
+    ];
+    let by = [
+        "'[$&|$1|$2|$10|$01]'",
+        "'$<y>'",
+        "'$`$\\''",
+        "(...all) => JSON.stringify(all)",
+        "''",
+    ];
+    let at = ["0", "2", "-1", "99", "'1'", "undefined"];
+    let scripts = each(
+        &scripts,
+        &[
+            ("TEXT", TEXTS),
+            ("RX", &expressions),
+            ("BY", &by),
+            ("AT", &at),
+        ],
+    );
+    check_all(scripts.iter().map(String::as_str));
+}
+
+#[test]
+fn what_a_script_has_changed_is_seen() {
+    let watch = |change: &str| {
+        [
+            "'a1b2'.match(r)", "'a1b2'.replace(r, '<$&>')", "'a1b2'.split(r)", "r.test('a1b2')",
+            "[...'a1b2'.matchAll(r)]", "'a1b2'.search(r)", "r.exec('a1b2')",
+        ]
+        .map(|use_| format!("const log = []; {UNDO} try {{ {change}; return [{use_}, log, r.lastIndex] }} finally {{ undo() }}"))
+    };
+    let changes = [
+        "let r = /\\d/g; r.exec = function (s) { log.push(s); return null }",
+        "let r = /\\d/; RegExp.prototype.exec = function (s) { log.push(s); return null }",
+        "let r = /\\d/; RegExp.prototype.exec = undefined",
+        "let r = /\\d/g; Object.defineProperty(r, 'flags', { get() { log.push('flags'); return 'g' } })",
+        "let r = /\\d/g; Object.defineProperty(RegExp.prototype, 'global', { configurable: true, get() { log.push('global'); return false } })",
+        "let r = /\\d/g; Object.defineProperty(RegExp.prototype, 'flags', { configurable: true, get() { log.push('flags'); return '' } })",
+        "let r = /\\d/g; Object.freeze(r)",
+        "let r = /\\d/; Object.freeze(r)",
+        "class R extends RegExp { exec(s) { log.push(s); return super.exec(s) } } let r = new R('\\\\d', 'g')",
+        "class R extends RegExp { static get [Symbol.species]() { log.push('species'); return RegExp } } let r = new R('\\\\d', 'g')",
+        "let r = /\\d/; r.constructor = { [Symbol.species]: function (...a) { log.push('made'); return new RegExp(...a) } }",
+        "let r = /\\d/; Object.defineProperty(RegExp, Symbol.species, { configurable: true, get() { log.push('species'); return RegExp } })",
+        "let r = /\\d/g; r.lastIndex = { valueOf() { log.push('last'); return 2 } }",
+        "let r = /\\d/g; Object.setPrototypeOf(r, Object.create(RegExp.prototype, { exec: { value(s) { log.push(s); return null } } }))",
+        "let r = /x/; r.exec(''); r.compile('\\\\d', 'g')",
+        "let r = new Proxy(/\\d/g, { get(t, k) { log.push(String(k)); const v = t[k]; return typeof v === 'function' ? v.bind(t) : v } })",
+        "let r = { [Symbol.match]: () => 'm', [Symbol.replace]: () => 'r', [Symbol.split]: () => 's' }",
+    ];
+    let scripts: Vec<String> = changes.iter().flat_map(|change| watch(change)).collect();
+    check_all(scripts.iter().map(String::as_str));
+}
+
+/// Puts back what a script changes.
+const UNDO: &str = "const kept = Object.getOwnPropertyDescriptors(RegExp.prototype), \
+    species = Object.getOwnPropertyDescriptor(RegExp, Symbol.species); \
+    const undo = () => { Object.defineProperties(RegExp.prototype, kept); \
+    Object.defineProperty(RegExp, Symbol.species, species); };";
+
+#[test]
+fn replaced_functions_look_like_the_engines() {
+    let functions = [
+        "String.prototype.split",
+        "String.prototype.indexOf",
+        "String.prototype.includes",
+        "String.prototype.replace",
+        "String.prototype.replaceAll",
+        "RegExp.prototype.exec",
+        "RegExp.prototype.test",
+        "RegExp.prototype.compile",
+        "RegExp.prototype[Symbol.match]",
+        "RegExp.prototype[Symbol.replace]",
+        "RegExp.prototype[Symbol.split]",
+        "Array.prototype.sort",
+        "Array.prototype.toSorted",
+        "JSON.parse",
+        "Math.random",
+    ];
+    let scripts = [
+        "const f = F; return [f.name, f.length, Object.getOwnPropertyNames(f).sort(), 'prototype' in f]",
+        "return F.call(null)",
+        "return F.call(undefined, 'a')",
+        "return F.call(5, 'a')",
+        "new (F)()",
+    ];
+    let mut scripts = each(&scripts, &[("F", &functions)]);
+    // Chance is not the same twice.
+    scripts
+        .retain(|script| !(script.contains("random.call") || script.contains("JSON.parse.call(5")));
+    check_all(scripts.iter().map(String::as_str));
+}

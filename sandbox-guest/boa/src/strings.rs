@@ -1,0 +1,200 @@
+//! `split`, `indexOf`, `includes`, `replace` and `replaceAll` with strings. The
+//! engine's own begin at the beginning for every place they find. What is not
+//! one string in another goes to the engine.
+
+use boa_engine::object::JsObject;
+use boa_engine::object::builtins::JsArray;
+use boa_engine::{Context, JsArgs, JsResult, JsString, JsValue, js_string};
+
+use crate::builtin::{self, Native};
+use crate::search::Search;
+use crate::template::{Made, Template};
+
+pub(crate) fn install(context: &mut Context) -> JsResult<()> {
+    let strings = builtin::prototype_of("String", context)?;
+    let functions: [(&str, Native); 5] = [
+        ("split", split),
+        ("indexOf", index_of),
+        ("includes", includes),
+        ("replace", replace_first),
+        ("replaceAll", replace_all),
+    ];
+    for (name, native) in functions {
+        builtin::replace(&strings, js_string!(name), native, context)?;
+    }
+    Ok(())
+}
+
+fn split(
+    this: &JsValue,
+    args: &[JsValue],
+    original: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    let separator = args.get_or_undefined(0).as_string();
+    let (Some(text), Some(separator)) = (this.as_string(), separator) else {
+        return original.call(this, args, context);
+    };
+    let limit = args.get_or_undefined(1);
+    let is_usual = limit.is_undefined() || limit.is_number();
+    if !is_usual || separator.is_empty() || text.is_empty() {
+        return original.call(this, args, context);
+    }
+    let limit = match limit.as_number() {
+        None => u32::MAX,
+        Some(_) => limit.to_u32(context)?,
+    };
+    let parts = parts(&text, &separator, limit as usize);
+    Ok(JsArray::from_iter(parts, context).into())
+}
+
+fn parts(text: &JsString, separator: &JsString, limit: usize) -> Vec<JsValue> {
+    let search = Search::new(text.as_str(), separator.as_str());
+    let mut parts = Vec::new();
+    let mut from = 0;
+    while parts.len() < limit {
+        let Some(at) = search.next(from) else {
+            parts.push(text.slice(from, text.len()).into());
+            break;
+        };
+        parts.push(text.slice(from, at).into());
+        from = at + separator.len();
+    }
+    parts
+}
+
+fn index_of(
+    this: &JsValue,
+    args: &[JsValue],
+    original: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    Ok(match place(this, args) {
+        Some(place) => place.map_or(JsValue::from(-1), JsValue::from),
+        None => original.call(this, args, context)?,
+    })
+}
+
+fn includes(
+    this: &JsValue,
+    args: &[JsValue],
+    original: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    Ok(match place(this, args) {
+        Some(place) => place.is_some().into(),
+        None => original.call(this, args, context)?,
+    })
+}
+
+/// Where the first argument occurs at or behind the second; `None` when they are unusual.
+fn place(this: &JsValue, args: &[JsValue]) -> Option<Option<usize>> {
+    let text = this.as_string()?;
+    let sought = args.get_or_undefined(0).as_string()?;
+    let position = args.get_or_undefined(1);
+    let from = match position.as_number() {
+        // Saturates; what is no number becomes 0.
+        Some(position) => (position as usize).min(text.len()),
+        None if position.is_undefined() => 0,
+        None => return None,
+    };
+    Some(Search::new(text.as_str(), sought.as_str()).next(from))
+}
+
+fn replace_first(
+    this: &JsValue,
+    args: &[JsValue],
+    original: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    let Some(replacing) = Replacing::of(this, args) else {
+        return original.call(this, args, context);
+    };
+    let (text, sought) = (replacing.text.as_str(), replacing.sought.as_str());
+    let place = Search::new(text, sought).next(0);
+    replacing.at(place, context)
+}
+
+fn replace_all(
+    this: &JsValue,
+    args: &[JsValue],
+    original: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    let Some(replacing) = Replacing::of(this, args) else {
+        return original.call(this, args, context);
+    };
+    let (text, sought) = (replacing.text.as_str(), replacing.sought.as_str());
+    let search = Search::new(text, sought);
+    let step = sought.len().max(1);
+    let places = std::iter::successors(search.next(0), |place| search.next(place + step));
+    replacing.at(places, context)
+}
+
+/// One string in another one, and what comes into its place.
+struct Replacing {
+    text: JsString,
+    sought: JsString,
+    by: By,
+}
+
+enum By {
+    Text(JsString),
+    Function(JsObject),
+}
+
+impl Replacing {
+    fn of(this: &JsValue, args: &[JsValue]) -> Option<Self> {
+        let by = args.get_or_undefined(1);
+        Some(Self {
+            text: this.as_string()?,
+            sought: args.get_or_undefined(0).as_string()?,
+            by: match by.as_string() {
+                Some(by) => By::Text(by),
+                None => By::Function(by.as_callable()?),
+            },
+        })
+    }
+
+    fn at(
+        &self,
+        places: impl IntoIterator<Item = usize>,
+        context: &mut Context,
+    ) -> JsResult<JsValue> {
+        let text = self.text.as_str();
+        match &self.by {
+            By::Text(by) => {
+                let template = Template::new(by);
+                let whole = |place| (place, place + self.sought.len());
+                let mut made = Made::new(text);
+                for (start, end) in places.into_iter().map(whole) {
+                    template.fill(&mut made, (start, end), &[]);
+                }
+                Ok(made.finish().into())
+            }
+            By::Function(function) => {
+                let places: Vec<usize> = places.into_iter().collect();
+                let by = places
+                    .iter()
+                    .map(|place| self.ask(function, *place, context))
+                    .collect::<JsResult<Vec<JsString>>>()?;
+                let mut made = Made::new(text);
+                for (place, by) in places.into_iter().zip(&by) {
+                    made.put(place, by.as_str(), place + self.sought.len());
+                }
+                Ok(made.finish().into())
+            }
+        }
+    }
+
+    fn ask(&self, function: &JsObject, place: usize, context: &mut Context) -> JsResult<JsString> {
+        let args = [
+            self.sought.clone().into(),
+            place.into(),
+            self.text.clone().into(),
+        ];
+        function
+            .call(&JsValue::undefined(), &args, context)?
+            .to_string(context)
+    }
+}

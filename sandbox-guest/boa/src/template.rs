@@ -1,0 +1,196 @@
+//! The text that `replace` puts in: `$&`, `$1` and their like stand for what was
+//! found.
+
+use boa_engine::JsString;
+use boa_engine::string::{JsStr, JsStrVariant};
+
+/// A replacement text, taken apart.
+pub(crate) struct Template<'a> {
+    text: JsStr<'a>,
+    parts: Vec<Part>,
+}
+
+enum Part {
+    /// As it stands, from and to.
+    Text(usize, usize),
+    Found,
+    Before,
+    After,
+    /// `$d` or `$dd`: from where it stands, with its digits.
+    Group {
+        start: usize,
+        digits: [u16; 2],
+        count: usize,
+    },
+}
+
+impl<'a> Template<'a> {
+    pub(crate) fn new(text: &'a JsString) -> Self {
+        let text = text.as_str();
+        let mut parts = Vec::new();
+        let mut from = 0;
+        let mut at = 0;
+        if text.contains(b'$') {
+            while at < text.len() {
+                let Some((part, length)) = special(text, at) else {
+                    at += 1;
+                    continue;
+                };
+                parts.push(Part::Text(from, at));
+                parts.push(part);
+                at += length;
+                from = at;
+            }
+        }
+        parts.push(Part::Text(from, text.len()));
+        Self { text, parts }
+    }
+
+    /// Whether it names a group, as `$<name>`.
+    pub(crate) fn has_names(&self) -> bool {
+        let text = self.text;
+        (0..text.len()).any(|at| unit(text, at) == DOLLAR && unit(text, at + 1) == u16::from(b'<'))
+    }
+
+    /// Puts this in the place of the match from `found.0` to `found.1`, whose groups are given.
+    pub(crate) fn fill(
+        &self,
+        made: &mut Made<'_>,
+        found: (usize, usize),
+        groups: &[Option<(usize, usize)>],
+    ) {
+        let subject = made.text;
+        made.keep_until(found.0);
+        for part in &self.parts {
+            match *part {
+                Part::Text(from, to) => made.push(self.text.get(from..to)),
+                Part::Found => made.push(subject.get(found.0..found.1)),
+                Part::Before => made.push(subject.get(..found.0)),
+                Part::After => made.push(subject.get(found.1..)),
+                Part::Group {
+                    start,
+                    digits,
+                    count,
+                } => {
+                    let (group, used) = group(digits, count, groups.len());
+                    match group.and_then(|group| groups.get(group - 1)) {
+                        Some(Some((from, to))) => made.push(subject.get(*from..*to)),
+                        Some(None) => {}
+                        None => made.push(self.text.get(start..start + 1 + used)),
+                    }
+                    made.push(self.text.get(start + 1 + used..start + 1 + count));
+                }
+            }
+        }
+        made.kept_until = found.1;
+    }
+}
+
+/// A text that is made of another one, of which some is kept and some replaced.
+pub(crate) struct Made<'a> {
+    text: JsStr<'a>,
+    kept_until: usize,
+    narrow: Vec<u8>,
+    /// Instead, from the first piece on that is wide.
+    wide: Option<Vec<u16>>,
+}
+
+impl<'a> Made<'a> {
+    pub(crate) fn new(text: JsStr<'a>) -> Self {
+        Self {
+            text,
+            kept_until: 0,
+            narrow: Vec::new(),
+            wide: None,
+        }
+    }
+
+    /// Puts `by` in the place of what stands from `from` to `to`.
+    pub(crate) fn put(&mut self, from: usize, by: JsStr<'_>, to: usize) {
+        self.keep_until(from);
+        self.push(Some(by));
+        self.kept_until = to;
+    }
+
+    fn keep_until(&mut self, place: usize) {
+        self.push(self.text.get(self.kept_until..place));
+    }
+
+    fn push(&mut self, piece: Option<JsStr<'_>>) {
+        let Some(piece) = piece.filter(|piece| !piece.is_empty()) else {
+            return;
+        };
+        match (piece.variant(), &mut self.wide) {
+            (JsStrVariant::Latin1(bytes), None) => self.narrow.extend_from_slice(bytes),
+            (JsStrVariant::Latin1(bytes), Some(wide)) => {
+                wide.extend(bytes.iter().copied().map(u16::from));
+            }
+            (JsStrVariant::Utf16(units), Some(wide)) => wide.extend_from_slice(units),
+            (JsStrVariant::Utf16(units), None) => {
+                let narrow = std::mem::take(&mut self.narrow);
+                let mut wide: Vec<u16> = narrow.into_iter().map(u16::from).collect();
+                wide.extend_from_slice(units);
+                self.wide = Some(wide);
+            }
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> JsString {
+        self.keep_until(self.text.len());
+        match &self.wide {
+            Some(wide) => JsString::from(JsStr::utf16(wide)),
+            None => JsString::from(JsStr::latin1(&self.narrow)),
+        }
+    }
+}
+
+const DOLLAR: u16 = b'$' as u16;
+
+fn unit(text: JsStr<'_>, at: usize) -> u16 {
+    text.get(at).unwrap_or_default()
+}
+
+fn digit(text: JsStr<'_>, at: usize) -> Option<u16> {
+    unit(text, at)
+        .checked_sub(u16::from(b'0'))
+        .filter(|digit| *digit < 10)
+}
+
+/// What stands at a place and stands for something else, and its length.
+fn special(text: JsStr<'_>, at: usize) -> Option<(Part, usize)> {
+    if unit(text, at) != DOLLAR {
+        return None;
+    }
+    let next = unit(text, at + 1);
+    if next == DOLLAR {
+        return Some((Part::Text(at, at + 1), 2));
+    }
+    if next == u16::from(b'&') {
+        return Some((Part::Found, 2));
+    }
+    if next == u16::from(b'`') {
+        return Some((Part::Before, 2));
+    }
+    if next == u16::from(b'\'') {
+        return Some((Part::After, 2));
+    }
+    let first = digit(text, at + 1)?;
+    let second = digit(text, at + 2);
+    let count = 1 + usize::from(second.is_some());
+    let part = Part::Group {
+        start: at,
+        digits: [first, second.unwrap_or(0)],
+        count,
+    };
+    Some((part, 1 + count))
+}
+
+/// The group that digits name where there are `groups`, and how many of them name it.
+fn group(digits: [u16; 2], count: usize, groups: usize) -> (Option<usize>, usize) {
+    let [first, second] = digits.map(usize::from);
+    let both = first * 10 + second;
+    if count == 2 && (1..=groups).contains(&both) {
+        return (Some(both), 2);
+    }
+    (Some(first).filter(|first| (1..=groups).contains(first)), 1)
+}
