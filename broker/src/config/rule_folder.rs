@@ -38,8 +38,9 @@ pub(crate) fn read(path: &Path, ending: &str) -> Result<Vec<(String, String)>, P
 
 /// What a reviewer sees of a file is what it says.
 pub(super) fn is_plain(name: &str, text: &str) -> Result<(), Problem> {
-    let odd = |c: &char| is_invisible(*c) && !matches!(c, '\n' | '\r' | '\t');
-    for (at, line) in text.split('\n').enumerate() {
+    let odd = |c: &char| is_invisible(*c) && *c != '\t';
+    // A `\r` by itself ends a comment, and no line that anybody sees.
+    for (at, line) in text.replace("\r\n", "\n").split('\n').enumerate() {
         if let Some(c) = line.chars().find(odd) {
             let what = format!("{name}:{} cannot be used", at + 1);
             let why = format!("it holds U+{:04X}, which nobody sees", u32::from(c));

@@ -60,6 +60,22 @@ fn a_misspelt_tool_argument_label_or_annotation_is_found_with_its_place() {
     );
 }
 
+/// It ends a comment, and no line that anybody sees.
+#[test]
+fn a_carriage_return_by_itself_is_refused() {
+    let home = Home::new();
+    let rule = format!("{NOTES}permit(principal, action, resource);\r\n");
+    home.write("rules/a.cedar", &rule);
+    home.run(["policy", "check", "rules", "--demo"])
+        .expect_code(0);
+    home.write("rules/a.cedar", format!("{rule}// none\r{rule}"));
+    let ended = home
+        .run(["policy", "check", "rules", "--demo"])
+        .expect_code(2);
+    let expected = "rules/a.cedar:5 cannot be used: it holds U+000D, which nobody sees";
+    assert!(ended.stderr.contains(expected), "{ended}");
+}
+
 fn decided(home: &Home, code: &str, more: &[&str]) -> Ended {
     let mut args = vec!["run", "--demo", "--no-ask", "--policy", "rules", "-e", code];
     args.extend(more);

@@ -6,6 +6,9 @@
 //! labels may only take, in whatever rules; so no set of rules allows more after
 //! reading more, or less after an approval.
 
+#[cfg(test)]
+mod tests;
+
 use cedar_policy::pst::{BinaryOp, Clause, Expr, Literal, PatternElem, UnaryOp, Var};
 
 use super::finding::{Finding, did_you_mean};
@@ -137,6 +140,7 @@ impl Lint<'_> {
             _ => {}
         }
         match path(expr).as_deref() {
+            Some([] | [ARGS]) => self.whole(),
             Some([APPROVAL, ..]) => self.odd_approval(),
             Some([LABELS, ..]) => self.odd_labels(),
             Some(_) => {}
@@ -148,6 +152,18 @@ impl Lint<'_> {
                 None => self.found("when", "a condition of an unknown kind", "", ""),
             },
         }
+    }
+
+    /// What is read out of it later is read past all that is looked for here.
+    fn whole(&mut self) {
+        let why = "what a rule reads of it then could not be told from its text";
+        let next = "name each member where it is read, as context.MEMBER or context.args.NAME";
+        self.found(
+            "context",
+            "`context` or `context.args` as a value",
+            why,
+            next,
+        );
     }
 
     /// `context.approval >= 1`, or 2, and its opposite.
@@ -263,14 +279,16 @@ impl Lint<'_> {
 
     /// A path or an address that is compared as text means something else tomorrow.
     fn raw_text(&mut self, expr: &Expr) {
-        let (about, texts) = match expr {
-            Expr::Like { expr, pattern } => (&**expr, vec![literal_part(pattern)]),
-            Expr::BinaryOp { left, right, .. } if is_argument(left) => (&**left, texts(right)),
-            Expr::BinaryOp { left, right, .. } => (&**right, texts(left)),
+        let (texts, sides) = match expr {
+            Expr::Like { expr, pattern } => (vec![literal_part(pattern)], leaves(expr)),
+            Expr::BinaryOp { left, right, .. } => {
+                let sides = [leaves(left), leaves(right)].concat();
+                (sides.iter().copied().filter_map(text).collect(), sides)
+            }
             _ => return,
         };
         let raw = texts.into_iter().find(|text| looks_raw(text));
-        if let Some(text) = raw.filter(|_| is_argument(about)) {
+        if let Some(text) = raw.filter(|_| sides.into_iter().any(is_argument)) {
             let what = format!("the argument is compared with `{text}` as text");
             let why = "`..`, links, encodings and other spellings make the same path or address \
                        out of another text";
@@ -285,12 +303,28 @@ fn is_argument(expr: &Expr) -> bool {
     path(expr).is_some_and(|steps| steps.first() == Some(&ARGS))
 }
 
-/// The texts that are written out in an expression.
-fn texts(expr: &Expr) -> Vec<String> {
+/// What the value of an expression can hold of what is written out, and of what is read.
+fn leaves(expr: &Expr) -> Vec<&Expr> {
     match expr {
-        Expr::Literal(Literal::String(text)) => vec![text.to_string()],
-        Expr::Set(members) => members.iter().flat_map(|member| texts(member)).collect(),
+        Expr::IfThenElse {
+            then_expr,
+            else_expr,
+            ..
+        } => [leaves(then_expr), leaves(else_expr)].concat(),
+        Expr::Set(_) | Expr::Record(_) => {
+            let parts = inner(expr).unwrap_or_default();
+            parts.into_iter().flat_map(leaves).collect()
+        }
+        Expr::GetAttr { expr: from, .. } if path(expr).is_none() => leaves(from),
+        Expr::GetAttr { .. } | Expr::Literal(_) | Expr::Var(_) => vec![expr],
         _ => Vec::new(),
+    }
+}
+
+fn text(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Literal(Literal::String(text)) => Some(text.to_string()),
+        _ => None,
     }
 }
 
@@ -312,137 +346,4 @@ fn looks_raw(text: &str) -> bool {
         || text.contains("/../")
         || text.contains(":\\")
         || text.ends_with("/*")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::source::PolicyFile;
-
-    fn read(rule: &str) -> Vec<String> {
-        let notes = "@id(\"x\") @owner(\"o\") @reason(\"r\") ";
-        let prompt = if rule.contains("approval") {
-            "@prompt(\"p\") "
-        } else {
-            ""
-        };
-        let file = PolicyFile {
-            name: "a.cedar".into(),
-            text: format!("{notes}{prompt}{rule}"),
-            tightens: false,
-        };
-        match super::super::rule::read(&[file]) {
-            Ok(_) => Vec::new(),
-            Err(findings) => findings.into_iter().map(|it| it.what).collect(),
-        }
-    }
-
-    fn check(rule: &str, expected: &[&str]) {
-        assert_eq!(read(rule), expected, "{rule}");
-    }
-
-    fn permit(condition: &str, expected: &[&str]) {
-        check(
-            &format!("permit(principal, action, resource) when {{ {condition} }};"),
-            expected,
-        );
-    }
-
-    fn forbid(condition: &str, expected: &[&str]) {
-        check(
-            &format!("forbid(principal, action, resource) when {{ {condition} }};"),
-            expected,
-        );
-    }
-
-    const ODD_APPROVAL: &[&str] = &["an approval level that is not used as one"];
-    const ODD_LABELS: &[&str] = &["labels that are not used to take"];
-
-    #[test]
-    fn an_approval_only_gives() {
-        permit("context.approval >= 1", &[]);
-        permit("context.disclosed || context.approval >= 2", &[]);
-        forbid("context.disclosed && context.approval < 2", &[]);
-        forbid("!(context.approval >= 1)", &[]);
-        check(
-            "forbid(principal, action, resource) unless { context.approval >= 2 };",
-            &[],
-        );
-        for condition in [
-            "context.approval < 1",
-            "context.approval >= 3",
-            "context.approval == 1",
-            "!(context.approval >= 1)",
-            "2 <= context.approval",
-            "[1].contains(context.approval)",
-            "if context.approval >= 1 then false else true",
-        ] {
-            permit(condition, ODD_APPROVAL);
-        }
-        forbid("context.approval >= 1", ODD_APPROVAL);
-    }
-
-    #[test]
-    fn labels_only_take() {
-        forbid("context.labels.contains(\"untrusted\")", &[]);
-        forbid(
-            "context.labels.containsAll([\"untrusted\", \"private:mail\"])",
-            &[],
-        );
-        forbid("[\"private\"].containsAny(context.labels)", &[]);
-        permit("!context.labels.contains(\"private\")", &[]);
-        permit("context.labels.isEmpty()", &[]);
-        permit("[\"private\"].containsAll(context.labels)", &[]);
-        for condition in [
-            "context.labels.contains(\"private\")",
-            "!context.labels.isEmpty()",
-            "context.labels == [\"private\"]",
-            "[\"private\"].containsAny(context.labels)",
-            "if context.labels.contains(\"private\") then context.disclosed else true",
-        ] {
-            permit(condition, ODD_LABELS);
-        }
-        forbid("[\"private\"].containsAll(context.labels)", ODD_LABELS);
-    }
-
-    #[test]
-    fn a_misspelt_label_is_named() {
-        forbid(
-            "context.labels.contains(\"untrustd\")",
-            &["`untrustd` is no label"],
-        );
-    }
-
-    #[test]
-    fn paths_and_addresses_are_not_compared_as_text() {
-        for condition in [
-            "context.args.path like \"/srv/data/*\"",
-            "context.args.url == \"https://docs.rs\"",
-            "[\"/etc\", \"x\"].contains(context.args.path)",
-            "context.args.urls.contains(\"https://docs.rs\")",
-            "context.args.path like \"*/secret\"",
-        ] {
-            let found = read(&format!(
-                "forbid(principal, action, resource) when {{ {condition} }};"
-            ));
-            assert!(
-                found.len() == 1 && found[0].ends_with("as text"),
-                "{condition}: {found:?}"
-            );
-        }
-        permit("context.args.repo == \"acme/site\"", &[]);
-        permit("context.args.query like \"*invoice*\"", &[]);
-        permit("context.path_roots == [\"/srv\"]", &[]);
-    }
-
-    #[test]
-    fn a_rule_is_about_tools_and_facts_and_nobody_else() {
-        check(
-            "permit(principal == Run::\"x\", action, resource);",
-            &["a rule about a principal or a resource"],
-        );
-        permit(
-            "resource == Server::\"x\"",
-            &["a rule about a principal or a resource"],
-        );
-    }
 }

@@ -2,10 +2,11 @@
 //! exists is looked at elsewhere.
 
 use std::collections::{BTreeSet, HashMap};
+use std::str::FromStr as _;
 use std::sync::Arc;
 
 use cedar_policy::pst::{ActionConstraint, Clause, Effect};
-use cedar_policy::{Policy, PolicyId};
+use cedar_policy::{Policy, PolicyId, PolicySet};
 use codegen::closest::closest;
 use miette::Diagnostic;
 
@@ -63,6 +64,7 @@ pub(super) fn read(files: &[PolicyFile]) -> Result<Vec<Rule>, Vec<Finding>> {
     let mut findings = Vec::new();
     'all: for file in files {
         let (name, text) = (file.name.as_str().into(), file.text.as_str().into());
+        let (rules_before, faults_before) = (rules.len(), findings.len());
         for statement in statements(&name, &text) {
             if rules.len() > RULES_MAX || findings.len() >= FINDINGS_MAX {
                 break 'all;
@@ -78,12 +80,42 @@ pub(super) fn read(files: &[PolicyFile]) -> Result<Vec<Rule>, Vec<Finding>> {
                 Err(found) => findings.extend(found),
             }
         }
+        if findings.len() == faults_before {
+            findings.extend(read_apart(&name, file, rules.get(rules_before..)));
+        }
     }
     if findings.is_empty() {
         Ok(rules)
     } else {
         Err(findings)
     }
+}
+
+/// Where a file is cut into rules is our own reading of it: Cedar has to find the same rules in
+/// the whole, or one that forbids could be taken for a comment.
+fn read_apart(name: &Arc<str>, file: &PolicyFile, rules: Option<&[Rule]>) -> Option<Finding> {
+    let mut ours: Vec<&str> = rules?.iter().map(|rule| &*rule.id).collect();
+    ours.sort_unstable();
+    let whole = PolicySet::from_str(&file.text).ok();
+    let theirs = whole.as_ref().map(|set| {
+        let mut ids: Vec<&str> = set
+            .policies()
+            .map(|policy| policy.annotation(ID).unwrap_or_default())
+            .collect();
+        ids.sort_unstable();
+        ids
+    });
+    (theirs.as_ref() != Some(&ours)).then(|| {
+        let place = Place {
+            file: Arc::clone(name),
+            line: 1,
+            column: 1,
+        };
+        let count = theirs.map_or_else(|| "none".to_owned(), |ids| ids.len().to_string());
+        let what = "the file cannot be cut into rules";
+        let why = format!("as a whole it holds {count}, one by one {}", ours.len());
+        Finding::new(place, what, why, "write it anew, as plain text")
+    })
 }
 
 fn id_twice(rule: &Rule, earlier: &Place) -> Finding {
@@ -299,4 +331,36 @@ fn bad_text(name: &str, text: &str) -> Option<String> {
         .chars()
         .any(|c| c.is_control() || codegen::text::is_invisible(c));
     odd.then(|| "it holds characters that cannot be seen, or a line break".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_which_a_rule_was_not_read_is_refused() {
+        let rule = |id: &str| {
+            format!(
+                "@id(\"{id}\") @owner(\"o\") @reason(\"r\") permit(principal, action, resource);\n"
+            )
+        };
+        let file = |text: String| PolicyFile {
+            name: "a.cedar".into(),
+            text,
+            tightens: false,
+        };
+        let both = file(rule("a") + &rule("b"));
+        let rules = read(std::slice::from_ref(&both)).unwrap();
+        let found = |file: &PolicyFile, rules: &[Rule]| {
+            read_apart(&"a.cedar".into(), file, Some(rules)).map(|it| it.why)
+        };
+        assert_eq!(found(&both, &rules), None);
+        let why = "as a whole it holds 2, one by one 1";
+        assert_eq!(found(&both, &rules[..1]).as_deref(), Some(why));
+        let other = file(rule("a") + &rule("c"));
+        assert!(found(&other, &rules).is_some());
+        let broken = file(rule("a") + "permit(");
+        let why = "as a whole it holds none, one by one 1";
+        assert_eq!(found(&broken, &rules[..1]).as_deref(), Some(why));
+    }
 }

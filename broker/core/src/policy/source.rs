@@ -2,12 +2,16 @@
 //! stands. Says nothing about what a rule means.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::Serialize;
 
 /// More than any file that a person reviews.
 pub const FILE_BYTES_MAX: usize = 1024 * 1024;
+
+/// What ends a comment in Cedar: either, by itself.
+const LINE_ENDS: [char; 2] = ['\n', '\r'];
 
 /// One policy file, read by the shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,27 +71,26 @@ impl Statement {
     /// Where a word stands outside of comments, or the beginning.
     pub(super) fn place_of(&self, word: &str) -> Place {
         let text = self.text();
-        let found = text
-            .match_indices(word)
-            .find(|(at, _)| !self.is_comment(*at));
+        let comments = comments(text);
+        let is_comment = |at: usize| {
+            let before = comments.partition_point(|comment| comment.start <= at);
+            let last = before.checked_sub(1).and_then(|last| comments.get(last));
+            last.is_some_and(|comment| comment.contains(&at))
+        };
+        let found = text.match_indices(word).find(|(at, _)| !is_comment(*at));
         self.place(found.map_or(0, |(at, _)| at))
     }
+}
 
-    fn is_comment(&self, offset: usize) -> bool {
-        let text = self.text();
-        let mut scan = Scan::new(text);
-        while let Some((at, mark)) = scan.next() {
-            if at > offset {
-                return false;
-            }
-            if let Mark::Comment { end } = mark
-                && offset < end
-            {
-                return true;
-            }
+fn comments(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut scan = Scan::new(text);
+    while let Some((start, mark)) = scan.next() {
+        if let Mark::Comment { end } = mark {
+            found.push(start..end);
         }
-        false
     }
+    found
 }
 
 /// The rules of a file, each with the semicolon that ends it. What follows the last one
@@ -143,7 +146,7 @@ impl<'a> Scan<'a> {
             let rest = self.text.get(at..)?;
             let first = rest.chars().next()?;
             let (long, mark) = if rest.starts_with("//") {
-                let long = rest.find('\n').unwrap_or(rest.len());
+                let long = rest.find(LINE_ENDS).unwrap_or(rest.len());
                 (long, Some(Mark::Comment { end: at + long }))
             } else if first == '"' {
                 (string_bytes(rest), Some(Mark::Text))
@@ -195,6 +198,10 @@ mod tests {
             &[("permit(\";\\\"\" // ;\n);", 2, 3), ("forbid();", 3, 3)],
         );
         check("permit() // no end", &[("permit() // no end", 1, 1)]);
+        check(
+            "// a;\rpermit(); // b\r\nforbid();",
+            &[("permit();", 1, 7), ("forbid();", 2, 1)],
+        );
         check("\"open; ", &[("\"open; ", 1, 1)]);
         check(";", &[(";", 1, 1)]);
         check(" // nothing; here", &[]);

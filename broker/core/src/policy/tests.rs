@@ -253,6 +253,24 @@ fn an_argument_that_no_rule_can_see_is_named_and_a_required_one_denies() {
     );
 }
 
+/// Cedar ends a comment at it too.
+#[test]
+fn what_follows_a_carriage_return_is_no_comment() {
+    let [all, no] =
+        [ALL, "no: forbid(principal, action, resource);"].map(|it| files(&[it]).remove(0).text);
+    for comment in ["// none\r", "// none\r\n", "// none\n\r", "//\r"] {
+        let text = format!("{all}\n{comment}{no}");
+        let policies = Policies::load(&[file(&text)], vocabulary(), true).unwrap();
+        let read = ToolId::parse("ops.read").unwrap();
+        let judged = policies.judge(&read, &args(ARGS_OPS), &clean());
+        assert_eq!(
+            (judged.level, policies.rules().len()),
+            (Level::Deny, 2),
+            "{comment:?}"
+        );
+    }
+}
+
 #[test]
 fn a_fact_that_is_absent_is_absent() {
     let inside = "inside: permit(principal, action, resource) \

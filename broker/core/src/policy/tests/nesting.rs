@@ -46,6 +46,8 @@ fn a_rule_that_nests_too_deep_for_a_stack_is_found_before_it_is_parsed() {
         "joins more than 300",
     );
     check(&"!".repeat(100_000), "joins more than 300");
+    let unseen = format!("// \r{}\n", nested("(", ")", 50_000));
+    check(&unseen, "more than 60 levels");
     let way = format!("context{}", ".a".repeat(100_000));
     check(&way, "more than 60 levels");
     let calls = format!("context.a{}", ".contains(1, 2)".repeat(100_000));

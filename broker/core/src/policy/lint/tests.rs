@@ -1,0 +1,204 @@
+//! Rules that are valid Cedar, and what is wrong with them.
+
+use super::super::source::PolicyFile;
+
+fn read(rule: &str) -> Vec<String> {
+    let notes = "@id(\"x\") @owner(\"o\") @reason(\"r\") ";
+    let prompt = if rule.contains("approval") {
+        "@prompt(\"p\") "
+    } else {
+        ""
+    };
+    let file = PolicyFile {
+        name: "a.cedar".into(),
+        text: format!("{notes}{prompt}{rule}"),
+        tightens: false,
+    };
+    match super::super::rule::read(&[file]) {
+        Ok(_) => Vec::new(),
+        Err(findings) => findings.into_iter().map(|it| it.what).collect(),
+    }
+}
+
+fn check(rule: &str, expected: &[&str]) {
+    assert_eq!(read(rule), expected, "{rule}");
+}
+
+fn permit(condition: &str, expected: &[&str]) {
+    check(
+        &format!("permit(principal, action, resource) when {{ {condition} }};"),
+        expected,
+    );
+}
+
+fn forbid(condition: &str, expected: &[&str]) {
+    check(
+        &format!("forbid(principal, action, resource) when {{ {condition} }};"),
+        expected,
+    );
+}
+
+const ODD_APPROVAL: &[&str] = &["an approval level that is not used as one"];
+const ODD_LABELS: &[&str] = &["labels that are not used to take"];
+
+#[test]
+fn an_approval_only_gives() {
+    permit("context.approval >= 1", &[]);
+    permit("context.disclosed || context.approval >= 2", &[]);
+    forbid("context.disclosed && context.approval < 2", &[]);
+    forbid("!(context.approval >= 1)", &[]);
+    check(
+        "forbid(principal, action, resource) unless { context.approval >= 2 };",
+        &[],
+    );
+    for condition in [
+        "context.approval < 1",
+        "context.approval >= 3",
+        "context.approval == 1",
+        "!(context.approval >= 1)",
+        "2 <= context.approval",
+        "[1].contains(context.approval)",
+        "if context.approval >= 1 then false else true",
+    ] {
+        permit(condition, ODD_APPROVAL);
+    }
+    forbid("context.approval >= 1", ODD_APPROVAL);
+}
+
+#[test]
+fn labels_only_take() {
+    forbid("context.labels.contains(\"untrusted\")", &[]);
+    forbid(
+        "context.labels.containsAll([\"untrusted\", \"private:mail\"])",
+        &[],
+    );
+    forbid("[\"private\"].containsAny(context.labels)", &[]);
+    permit("!context.labels.contains(\"private\")", &[]);
+    permit("context.labels.isEmpty()", &[]);
+    permit("[\"private\"].containsAll(context.labels)", &[]);
+    for condition in [
+        "context.labels.contains(\"private\")",
+        "!context.labels.isEmpty()",
+        "context.labels == [\"private\"]",
+        "[\"private\"].containsAny(context.labels)",
+        "if context.labels.contains(\"private\") then context.disclosed else true",
+    ] {
+        permit(condition, ODD_LABELS);
+    }
+    forbid("[\"private\"].containsAll(context.labels)", ODD_LABELS);
+}
+
+#[test]
+fn context_is_no_value() {
+    let whole: &[&str] = &["`context` or `context.args` as a value"];
+    for condition in [
+        "{\"c\": context}.c.labels.contains(\"private\")",
+        "{\"c\": context}[\"c\"][\"labels\"].contains(\"private\")",
+        "{\"c\": context}.c.args.project like \"/srv/*\"",
+        "{\"c\": context.args}.c.project like \"O*\"",
+        "(if context.disclosed then context else context).labels.contains(\"private\")",
+        "(if context.disclosed then context else context) has labels",
+        "[context].contains(context)",
+        "context == {\"disclosed\": true}",
+        "context.args == {\"project\": \"x\"}",
+        "[context[\"args\"]].contains({\"project\": \"x\"})",
+        "context",
+    ] {
+        for (effect, clause) in [("permit", "when"), ("forbid", "when"), ("forbid", "unless")] {
+            let rule = format!("{effect}(principal, action, resource) {clause} {{ {condition} }};");
+            check(&format!("@prompt(\"p\") {rule}"), whole);
+        }
+    }
+    permit("{\"c\": context}.c.approval < 1", whole);
+    permit("context[\"disclosed\"] && context.args has project", &[]);
+}
+
+#[test]
+fn labels_and_approvals_are_no_values() {
+    for value in [
+        "{\"l\": context.labels}.l.contains(\"private\")",
+        "(if context.disclosed then context.labels else [\"x\"]).contains(\"private\")",
+        "[context.labels].contains([\"private\"])",
+        "[\"private\"] == context[\"labels\"]",
+        "(context.labels.contains(\"private\")) == true",
+        "{\"l\": context.labels.contains(\"private\")}.l",
+        "context.labels.containsAll(context.labels)",
+        "context has labels",
+    ] {
+        permit(value, ODD_LABELS);
+        forbid(value, ODD_LABELS);
+    }
+    for value in [
+        "{\"a\": context.approval}.a >= 1",
+        "(if context.disclosed then context.approval else 0) >= 1",
+        "(context.approval >= 1) == false",
+        "context[\"approval\"] + 1 > 1",
+        "context has approval",
+    ] {
+        permit(value, ODD_APPROVAL);
+        forbid(value, ODD_APPROVAL);
+    }
+}
+
+#[test]
+fn a_misspelt_label_is_named() {
+    forbid(
+        "context.labels.contains(\"untrustd\")",
+        &["`untrustd` is no label"],
+    );
+}
+
+#[test]
+fn paths_and_addresses_are_not_compared_as_text() {
+    for condition in [
+        "context.args.path like \"/srv/data/*\"",
+        "context.args.url == \"https://docs.rs\"",
+        "[\"/etc\", \"x\"].contains(context.args.path)",
+        "context.args.urls.contains(\"https://docs.rs\")",
+        "context.args.path like \"*/secret\"",
+    ] {
+        let found = read(&format!(
+            "forbid(principal, action, resource) when {{ {condition} }};"
+        ));
+        assert!(
+            found.len() == 1 && found[0].ends_with("as text"),
+            "{condition}: {found:?}"
+        );
+    }
+    for condition in [
+        "[context.args.path].contains(\"/etc\")",
+        "[\"/etc\"] == [context.args.path]",
+        "{\"p\": context.args.path}.p like \"/srv/*\"",
+        "{\"p\": context.args.path} == {\"p\": \"/etc\"}",
+        "(if context.disclosed then context.args.path else \"x\") like \"/srv/*\"",
+        "(if context.disclosed then \"/etc\" else \"x\") == context.args[\"path\"]",
+        "{\"o\": context.args.file}.o.path == \"/etc\"",
+    ] {
+        let text = if condition.contains("like") {
+            "/srv/*"
+        } else {
+            "/etc"
+        };
+        let found = format!("the argument is compared with `{text}` as text");
+        permit(condition, &[&found]);
+    }
+    permit(
+        "(context.args.project == \"x\") == context.path_roots.contains(\"/srv\")",
+        &[],
+    );
+    permit("context.args.repo == \"acme/site\"", &[]);
+    permit("context.args.query like \"*invoice*\"", &[]);
+    permit("context.path_roots == [\"/srv\"]", &[]);
+}
+
+#[test]
+fn a_rule_is_about_tools_and_facts_and_nobody_else() {
+    check(
+        "permit(principal == Run::\"x\", action, resource);",
+        &["a rule about a principal or a resource"],
+    );
+    permit(
+        "resource == Server::\"x\"",
+        &["a rule about a principal or a resource"],
+    );
+}
