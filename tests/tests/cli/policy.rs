@@ -71,8 +71,8 @@ fn a_carriage_return_by_itself_is_refused() {
     home.write("rules/a.cedar", format!("{rule}// none\r{rule}"));
     let ended = home
         .run(["policy", "check", "rules", "--demo"])
-        .expect_code(2);
-    let expected = "rules/a.cedar:5 cannot be used: it holds U+000D, which nobody sees";
+        .expect_code(30);
+    let expected = "rules/a.cedar:5 cannot be used\n  why: it holds U+000D, which nobody sees";
     assert!(ended.stderr.contains(expected), "{ended}");
 }
 

@@ -4,7 +4,11 @@ use super::*;
 
 /// What is found in a rule with this condition. A call is decided by it if nothing is.
 fn check(condition: &str, expected: &str) {
-    let rule = format!("x: forbid(principal, action, resource) when {{ {condition} }};");
+    check_clauses(&format!("when {{ {condition} }}"), expected);
+}
+
+fn check_clauses(clauses: &str, expected: &str) {
+    let rule = format!("x: forbid(principal, action, resource) {clauses};");
     let what = match Policies::load(&files(&[ALL, &rule]), vocabulary(), true) {
         Ok(policies) => {
             let tool = ToolId::parse("ops.read").unwrap();
@@ -14,7 +18,7 @@ fn check(condition: &str, expected: &str) {
         }
         Err(findings) => findings[0].to_string(),
     };
-    let shown: String = condition.chars().take(40).collect();
+    let shown: String = clauses.chars().take(60).collect();
     assert!(what.contains(expected), "{shown}: {what}");
     assert_eq!(what.is_empty(), expected.is_empty(), "{shown}: {what}");
 }
@@ -58,6 +62,69 @@ fn a_rule_that_nests_too_deep_for_a_stack_is_found_before_it_is_parsed() {
         ")".repeat(100_000)
     );
     check(&within, "more than 60 levels");
+}
+
+fn nested_and_joined(times: usize) -> String {
+    let opened = "(true && !true || true && true || ".repeat(times);
+    format!("{opened}true{}", ")".repeat(times))
+}
+
+#[test]
+fn what_follows_on_an_operand_goes_deeper_and_stays_so() {
+    let index = |times: usize| format!("context{}", "[\"a\"]".repeat(times));
+    check(&index(100_000), "more than 60 levels");
+    check(
+        &format!("true && [{}]", index(2_000)),
+        "more than 60 levels",
+    );
+    let spaced = format!("context{}", "//\r [ \"a\" ]".repeat(2_000));
+    check(&spaced, "more than 60 levels");
+    check(
+        &format!("[1]{}", "[1]".repeat(2_000)),
+        "more than 60 levels",
+    );
+    check(
+        &format!("\"a\"{}", "(1)".repeat(2_000)),
+        "more than 60 levels",
+    );
+    for member in [".elsex", ".else", ".then", ". else", ".xelse", ".when"] {
+        let way = format!("{}{member}", ".a".repeat(55));
+        check(&format!("context{}", way.repeat(80)), "more than 60 levels");
+    }
+    // Each bracket closes before the next steps: none is deep while it is read.
+    let mut grown = "context".to_owned();
+    for _ in 0..55 {
+        grown = format!("({grown}{})", ".a".repeat(30));
+    }
+    check(&grown, "more than 60 levels");
+    let members = format!("{}context.disclosed{}", "{a: ".repeat(25), "}.a".repeat(25));
+    check(&members, "");
+    let both = nested_and_joined(55);
+    check(&both, "");
+    let joined = vec![members.as_str(); 300].join(" && ");
+    check(&joined, "");
+}
+
+#[test]
+fn each_clause_joins_the_ones_before() {
+    let clauses = |clause: &str, times: usize| clause.repeat(times);
+    for clause in [
+        "when{!context.disclosed}",
+        "unless{context.disclosed}",
+        "when{true}//\r",
+    ] {
+        check_clauses(&clauses(clause, 40_000), "joins more than 300");
+    }
+    check_clauses(&clauses("unless{context.disclosed}", 300), "");
+    check_clauses(
+        &clauses("unless{context.disclosed}", 302),
+        "joins more than 300",
+    );
+    let otherwise = "if true then 0 else 0else 0";
+    check(
+        &otherwise.replace("0else", &"0else ".repeat(400)),
+        "joins more than 300",
+    );
 }
 
 #[test]
