@@ -11,6 +11,9 @@ use cedar_policy::pst::{BinaryOp, Clause, Expr, Literal, UnaryOp, Var};
 
 use super::known::{Known, Members};
 
+/// Of two sets that are held against each other, in tens of microseconds.
+const PAIRS_MAX: usize = 10_000;
+
 /// A condition as far as it is understood.
 #[derive(Debug)]
 pub(super) enum Test {
@@ -176,12 +179,12 @@ impl Comparison {
             (Self::GreaterOrEqual, Known::Whole(left), Known::Whole(right)) => Some(left >= right),
             (Self::Contains, Known::Set(items), item) => contains(items, item),
             (Self::ContainsAll, Known::Set(items), Known::Set(all)) => {
-                let mut found = all.iter().map(|item| contains(items, item));
-                found.try_fold(true, |before, it| Some(before && it?))
+                compares_few(items, all).then_some(())?;
+                decided(all.iter().map(|item| contains(items, item)), false)
             }
             (Self::ContainsAny, Known::Set(items), Known::Set(any)) => {
-                let mut found = any.iter().map(|item| contains(items, item));
-                found.try_fold(false, |before, it| Some(before || it?))
+                compares_few(items, any).then_some(())?;
+                decided(any.iter().map(|item| contains(items, item)), true)
             }
             _ => None,
         }
@@ -240,8 +243,22 @@ fn equal(left: &Known<'_>, right: &Known<'_>) -> Option<bool> {
 }
 
 fn contains(items: &[Known<'_>], wanted: &Known<'_>) -> Option<bool> {
-    let mut found = items.iter().map(|item| equal(item, wanted));
-    found.try_fold(false, |before, it| Some(before || it?))
+    decided(items.iter().map(|item| equal(item, wanted)), true)
+}
+
+/// The first answer that settles it, or its opposite when there is none.
+fn decided(answers: impl Iterator<Item = Option<bool>>, settles: bool) -> Option<bool> {
+    for answer in answers {
+        if answer? == settles {
+            return Some(settles);
+        }
+    }
+    Some(!settles)
+}
+
+/// Each member of one set is held against those of the other; Cedar orders long ones first.
+fn compares_few(one: &[Known<'_>], other: &[Known<'_>]) -> bool {
+    one.len().saturating_mul(other.len()) <= PAIRS_MAX
 }
 
 /// What is written out.

@@ -58,7 +58,7 @@ impl Statement {
             at -= 1;
         }
         let before = self.whole.get(..at).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
+        let line = memchr::memchr_iter(b'\n', before.as_bytes()).count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default();
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         Place {
@@ -206,6 +206,17 @@ mod tests {
         check(";", &[(";", 1, 1)]);
         check(" // nothing; here", &[]);
         check("", &[]);
+    }
+
+    #[test]
+    fn a_word_is_found_past_the_comments_that_hold_it() {
+        let file: Arc<str> = "a.cedar".into();
+        // Quadratic in the comments, this would take minutes.
+        let text = format!("permit{}\"// a\"; a", "//a\n".repeat(200_000));
+        let statement = &statements(&file, &text.as_str().into())[0];
+        let place = statement.place_of("a");
+        assert_eq!((place.line, place.column), (200_001, 5));
+        assert_eq!(statement.place_of("none").line, 1);
     }
 
     #[test]

@@ -253,6 +253,46 @@ fn what_is_missing_or_of_another_type_is_cedars_to_say() {
     }
 }
 
+/// A caller can make one of them as long as a call may be.
+#[test]
+fn long_sets_are_cedars_to_compare() {
+    let hosts =
+        |count: usize| -> Vec<String> { (0..count).map(|it| format!("\"h{it}\"")).collect() };
+    let told: Vec<String> = (0..10_000).map(|it| format!("t{it}")).collect();
+    let listed = Known::texts(told.iter().map(String::as_str));
+    let context = Members::from([("args", Known::Record(Members::from([("to", listed)])))]);
+    for (count, said) in [(1, Some(false)), (2, None), (2_000, None)] {
+        let hosts = hosts(count).join(", ");
+        for condition in [
+            format!("[{hosts}].containsAny(context.args.to)"),
+            format!("context.args.to.containsAny([{hosts}])"),
+            format!("context.args.to.containsAll([{hosts}])"),
+            format!("[{hosts}].containsAll(context.args.to)"),
+        ] {
+            let text = format!("permit(principal, action, resource) when {{ {condition} }};");
+            let policy = cedar_policy::Policy::parse(None, text).unwrap();
+            let test = Test::of(policy.to_pst().unwrap().body().clauses());
+            assert_eq!(test.outcome(&context), said, "{count}");
+        }
+    }
+}
+
+#[test]
+fn what_settles_a_comparison_ends_it() {
+    for (conditions, expected) in [
+        ("when { [1, \"a\"].contains(1) }", true),
+        ("when { [\"z\", \"a\"].containsAll(context.args.l) }", false),
+        ("when { [\"z\", \"a\"].containsAny(context.args.l) }", true),
+        ("when { context.args.l.containsAll([\"z\", 1]) }", false),
+    ] {
+        assert_eq!(
+            both(conditions),
+            (Some(expected), Some(expected)),
+            "{conditions}"
+        );
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_000))]
 
