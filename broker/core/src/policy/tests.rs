@@ -251,6 +251,16 @@ fn an_argument_that_no_rule_can_see_is_named_and_a_required_one_denies() {
         r#"{"project":7}"#,
         (Level::Deny, &["ops"]),
     );
+    // Above 2⁵³, and exact all the same.
+    let many = "many: forbid(principal, action, resource) \
+                when { context.args has count && context.args.count > 9007199254740992 };";
+    let text = r#"{"project":"x","count":9007199254740994}"#;
+    check(
+        &[ALL, unseen, many],
+        "ops.read",
+        text,
+        (Level::Deny, &["many"]),
+    );
 }
 
 /// Cedar ends a comment at it too.
