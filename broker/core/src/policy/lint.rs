@@ -31,6 +31,7 @@ pub(super) fn findings(rule: &Rule) -> Vec<Finding> {
             Clause::Unless(expr) => (expr, rule.forbids),
         };
         lint.look(expr, Sign::of(stands_for));
+        lint.errors_beside_labels(expr);
     }
     lint.findings.dedup();
     lint.findings
@@ -244,6 +245,21 @@ impl Lint<'_> {
         }
     }
 
+    /// An error denies. Where a label decides whether it is met, the label takes the denial away.
+    fn errors_beside_labels(&mut self, expr: &Expr) {
+        if self.rule.mentions.facts.contains(LABELS) && may_err(expr) {
+            let why = "an error denies, and with a label the sum may not be reached any more: \
+                       what has read more would do more";
+            let next = "give the sum and the labels a rule each";
+            self.found(
+                "context.labels",
+                "labels beside a sum that may overflow",
+                why,
+                next,
+            );
+        }
+    }
+
     /// Whether they are written out, each spelt as a label is.
     fn are_labels(&mut self, expr: &Expr) -> bool {
         match expr {
@@ -297,6 +313,28 @@ impl Lint<'_> {
             self.found("context.args", &what, why, next);
         }
     }
+}
+
+/// What is valid and can fail all the same: arithmetic, where the result does not fit.
+fn may_err(expr: &Expr) -> bool {
+    let here = match expr {
+        Expr::UnaryOp { op, expr } => match op {
+            UnaryOp::Neg => !matches!(&**expr, Expr::Literal(_)),
+            UnaryOp::ToDate | UnaryOp::ToTime => true,
+            _ => false,
+        },
+        Expr::BinaryOp { op, .. } => matches!(
+            op,
+            BinaryOp::Add
+                | BinaryOp::Sub
+                | BinaryOp::Mul
+                | BinaryOp::GetTag
+                | BinaryOp::Offset
+                | BinaryOp::DurationSince
+        ),
+        _ => false,
+    };
+    here || inner(expr).is_none_or(|parts| parts.into_iter().any(may_err))
 }
 
 fn is_argument(expr: &Expr) -> bool {

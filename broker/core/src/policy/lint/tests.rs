@@ -202,3 +202,21 @@ fn a_rule_is_about_tools_and_facts_and_nobody_else() {
         &["a rule about a principal or a resource"],
     );
 }
+
+#[test]
+fn labels_stand_in_no_rule_that_may_err() {
+    const BESIDE: &[&str] = &["labels beside a sum that may overflow"];
+    permit(
+        r#"!context.labels.contains("private") && context.args.n * 2 > 3"#,
+        BESIDE,
+    );
+    forbid(
+        r#"context.labels.contains("private") && -context.args.n < 3"#,
+        BESIDE,
+    );
+    forbid(
+        r#"context.args.n < -3 && context.labels.contains("private")"#,
+        &[],
+    );
+    permit("context.args.n * 2 > 3", &[]);
+}

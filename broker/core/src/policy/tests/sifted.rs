@@ -400,7 +400,8 @@ pub(super) fn rule(forbids: impl Strategy<Value = bool>) -> impl Strategy<Value 
                 ("permit", "!")
             };
             let mut whens = format!("when {{ {condition} }}");
-            if !label.is_empty() {
+            // Labels beside arithmetic are a finding, and no rule.
+            if !label.is_empty() && !condition.contains(" * ") {
                 whens.push_str(&format!(
                     " when {{ {not}context.labels.contains(\"{label}\") }}"
                 ));
