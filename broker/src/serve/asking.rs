@@ -7,10 +7,13 @@ use airlock_core::decide::{Answer, Question};
 use airlock_core::rules::Level;
 use serde_json::{Map, Value, json};
 
-use super::request::Request;
 use super::rpc;
-use super::suspended::Put;
+use super::wish::Wishes;
+use crate::approver::{Approver, Asking};
 use crate::render::escape;
+
+/// How a person is asked.
+pub(super) const METHOD: &str = "elicitation/create";
 
 const CONDITION_CHARS_MAX: usize = 2_000;
 /// Arguments that are shown; longer ones are cut, and the cut is named.
@@ -22,27 +25,18 @@ const REFUSE: &str = "refuse";
 const USES_DEFAULT: u32 = 20;
 const USES_MAX: u64 = 1_000;
 
-/// Asks the host by a request of ours, in the older era.
-pub(super) async fn elicit(request: &Request, put: Put) {
-    let Put { question, answer } = put;
-    let mut answer = answer;
-    let params = params(&question);
-    let asked = request
-        .peer
-        .ask(&request.session.open, "elicitation/create", &params);
-    tokio::select! {
-        result = asked => {
-            let read = result.as_ref().map_or(Answer::Unanswered, read);
-            let _ = answer.send(read);
-        }
-        // The run does not wait for it any more.
-        () = answer.closed() => {}
-    }
-}
+/// Questions go to the person at the host.
+#[derive(Debug)]
+pub(super) struct ByHost(pub(super) Wishes);
 
-/// One of the requests in a result that says that input is required.
-pub(super) fn input_request(question: &Question) -> Value {
-    json!({"method": "elicitation/create", "params": params(question)})
+impl Approver for ByHost {
+    fn ask(&self, question: Question) -> Asking<'_> {
+        Box::pin(async move {
+            let key = format!("call-{}", question.call.0);
+            let result = self.0.want(key, METHOD, params(&question)).await;
+            result.as_ref().map_or(Answer::Unanswered, read)
+        })
+    }
 }
 
 fn params(question: &Question) -> Value {
@@ -86,7 +80,7 @@ fn params(question: &Question) -> Value {
 }
 
 /// Everything that matters for the answer, with nothing hidden in it.
-pub(super) fn message(question: &Question) -> String {
+fn message(question: &Question) -> String {
     let tool = question.tool.to_string();
     let mut text = format!(
         "Allow call {} of `{}`",
@@ -143,7 +137,7 @@ fn claims(question: &Question) -> Option<&'static str> {
 }
 
 /// What a person said. Whatever is not clearly a yes is none.
-pub(super) fn read(result: &Value) -> Answer {
+fn read(result: &Value) -> Answer {
     let nothing = Map::new();
     let content = result.get("content").and_then(Value::as_object);
     let content = content.unwrap_or(&nothing);

@@ -7,10 +7,9 @@ use serde_json::{Map, Value, json};
 use super::desk::Desk;
 use super::meta::{Answered, follow};
 use super::request::Request;
-use super::rpc::Refusal;
+use super::rpc::{self, Refusal};
 use super::seal::Sealed;
 use super::suspended::Suspended;
-use super::{asking, rpc};
 use crate::upstream::Era;
 
 const ROOM: &str = "too many runs of this session wait for answers; the run was ended";
@@ -18,9 +17,9 @@ const ROOM: &str = "too many runs of this session wait for answers; the run was 
 /// The result that says which answers are wanted; the run keeps its place meanwhile.
 pub(super) fn hand_over(desk: &Desk, request: &Request, run: Suspended) -> Answered {
     let requests: Map<String, Value> = run
-        .put
+        .handed
         .iter()
-        .map(|(key, put)| (key.clone(), asking::input_request(&put.question)))
+        .map(|wish| (wish.key.clone(), wish.as_request()))
         .collect();
     let Ok(token) = super::seal::token() else {
         run.cancel_handle().cancel("there is no chance to be had");
@@ -56,14 +55,13 @@ pub(super) async fn go_on(desk: &Desk, request: &Request, state: &Value) -> Answ
         return Answered::Refused(Refusal::invalid(why));
     };
     let responses = request.params.get("inputResponses");
-    for (key, put) in std::mem::take(&mut run.put) {
-        match responses.and_then(|it| it.get(&key)) {
-            // Nobody waits any more when the question has expired meanwhile.
-            Some(response) => drop(put.answer.send(asking::read(response))),
-            None => run.put.push((key, put)),
+    for wish in std::mem::take(&mut run.handed) {
+        match responses.and_then(|it| it.get(&wish.key)) {
+            Some(response) => wish.fulfil(Some(response.clone())),
+            None => run.handed.push(wish),
         }
     }
-    if run.put.is_empty() {
+    if run.handed.is_empty() {
         follow(desk, request, run).await
     } else {
         // What nobody answered is asked once more.
@@ -90,7 +88,7 @@ pub(super) fn wait_elsewhere(request: &Request, run: Suspended) -> Answered {
 
 /// Goes on with a run that waited.
 pub(super) async fn resume(desk: &Desk, request: &Request, run: Suspended) -> Answered {
-    match (run.put.is_empty(), request.era) {
+    match (run.handed.is_empty(), request.era) {
         (true, _) => follow(desk, request, run).await,
         (false, Era::Modern) => hand_over(desk, request, run),
         (false, Era::Legacy) => {

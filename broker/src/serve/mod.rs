@@ -28,6 +28,7 @@ mod shelf;
 mod stdio;
 mod suspended;
 mod text;
+mod wish;
 
 use std::io;
 use std::sync::{Arc, Weak};

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::peer::Peer;
 use super::rpc::CAPABILITIES_KEY;
 use super::session::HostSession;
-use super::suspended::Way;
+use super::wish::Way;
 use crate::broker::Cancel;
 use crate::upstream::Era;
 
@@ -46,16 +46,18 @@ impl Request {
         }
     }
 
-    /// How a question of a run can reach the person at the host.
-    pub(super) fn way_to_ask(&self) -> Way {
-        let elicitation = self.capabilities().get("elicitation").cloned();
-        let by_form = match &elicitation {
+    /// Whether a question of a run can reach the person at the host.
+    pub(super) fn can_ask(&self) -> bool {
+        match self.capabilities().get("elicitation") {
             Some(Value::Object(modes)) => modes.is_empty() || modes.contains_key("form"),
             _ => false,
-        };
+        }
+    }
+
+    /// How the host hears what a run wants of it.
+    pub(super) fn way(&self) -> Way {
         match self.era {
-            _ if !by_form => Way::Elsewhere,
-            Era::Legacy => Way::Elicit,
+            Era::Legacy => Way::Request,
             Era::Modern => Way::Return,
         }
     }

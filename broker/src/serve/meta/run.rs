@@ -4,17 +4,19 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
 
 use super::{Answered, names, only};
+use crate::approver::Approver;
 use crate::broker::{Script, Seat};
+use crate::serve::asking::ByHost;
 use crate::serve::desk::Desk;
 use crate::serve::disclosure;
 use crate::serve::request::Request;
 use crate::serve::rpc::text_of;
 use crate::serve::settings::Mode;
 use crate::serve::shelf::Shelf;
-use crate::serve::suspended::{ByHost, Followed, FollowedScript, Suspended, Way};
+use crate::serve::suspended::{Followed, FollowedScript, Suspended};
+use crate::serve::wish::Wishes;
 use crate::serve::{blocks, handing, text};
 
 const NAME: &str = "script.js";
@@ -114,17 +116,14 @@ pub(super) async fn start(
         Some(parent) => script.traced_by(parent),
         None => script,
     };
-    let way = request.way_to_ask();
-    let (put, questions) = mpsc::unbounded_channel();
+    let (wishes, wanted) = Wishes::new();
+    let by_host = || Arc::new(ByHost(wishes)) as Arc<dyn Approver>;
     let seat = Seat {
         disclosed: disclosure::of(shelf, &request.session),
-        approver: match way {
-            Way::Elsewhere => None,
-            Way::Elicit | Way::Return => Some(Arc::new(ByHost(put))),
-        },
+        approver: request.can_ask().then(by_host),
     };
     let running = shelf.broker.run_in(seat, script);
-    let run = Suspended::new(running, questions, followed, way);
+    let run = Suspended::new(running, wanted, followed, request);
     follow(desk, request, run).await
 }
 
@@ -151,7 +150,7 @@ pub(in crate::serve) async fn follow(desk: &Desk, request: &Request, run: Suspen
                 None => result_of(told, &report, script.is_direct),
             }
         }
-        (Some(run), Followed::Asks) => handing::hand_over(desk, request, run),
+        (Some(run), Followed::Wants) => handing::hand_over(desk, request, run),
         (Some(run), Followed::Waits) => handing::wait_elsewhere(request, run),
         (None, _) => Answered::wrong("the run is gone"),
     }

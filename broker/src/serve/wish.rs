@@ -1,0 +1,191 @@
+//! What a run wants of its host: an answer of the person there, a reply of its
+//! model. It travels as a request in the words of the protocol, in whichever way
+//! the era has for it; what a reply means is for whoever wanted it.
+
+use std::collections::VecDeque;
+use std::future::{Future, pending};
+use std::pin::Pin;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+use super::asking;
+use super::request::Request;
+
+/// Requests of ours that one run has open at its host at the same time; questions to the
+/// person come one by one.
+const CARRIED_MAX: usize = 8;
+
+/// One request of ours, with the way back for its result.
+#[derive(Debug)]
+pub(super) struct Wish {
+    /// Tells it from the others of its run, such as `call-1`.
+    pub(super) key: String,
+    pub(super) method: &'static str,
+    pub(super) params: Value,
+    /// The result; none when the host cannot or will not.
+    reply: oneshot::Sender<Option<Value>>,
+}
+
+/// Carries wishes from the thread of a run to whoever follows it. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) struct Wishes(mpsc::UnboundedSender<Wish>);
+
+/// How wishes reach a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Each as a request of ours, in the older era.
+    Request,
+    /// In a result that says that input is required, in the newer era.
+    Return,
+}
+
+impl Wishes {
+    pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<Wish>) {
+        let (wishes, wanted) = mpsc::unbounded_channel();
+        (Self(wishes), wanted)
+    }
+
+    /// The result of the host; none when there is none. Dropping this withdraws the wish.
+    pub(super) async fn want(
+        &self,
+        key: String,
+        method: &'static str,
+        params: Value,
+    ) -> Option<Value> {
+        let (reply, replied) = oneshot::channel();
+        let wish = Wish {
+            key,
+            method,
+            params,
+            reply,
+        };
+        self.0.send(wish).ok()?;
+        replied.await.ok().flatten()
+    }
+}
+
+impl Wish {
+    /// As one of the requests in a result that says that input is required.
+    pub(super) fn as_request(&self) -> Value {
+        json!({"method": self.method, "params": self.params})
+    }
+
+    /// Nobody waits any more when it was withdrawn meanwhile.
+    pub(super) fn fulfil(self, result: Option<Value>) {
+        let _ = self.reply.send(result);
+    }
+}
+
+type Open<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+/// The wishes of one run that are on their way as requests of ours.
+pub(super) struct Carrying<'a> {
+    request: &'a Request,
+    /// A person is asked one thing at a time.
+    asking: Option<Open<'a>>,
+    to_ask: VecDeque<Wish>,
+    others: FuturesUnordered<Open<'a>>,
+}
+
+impl<'a> Carrying<'a> {
+    pub(super) fn new(request: &'a Request) -> Self {
+        Self {
+            request,
+            asking: None,
+            to_ask: VecDeque::new(),
+            others: FuturesUnordered::new(),
+        }
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.others.len() < CARRIED_MAX
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.asking.is_none() && self.others.is_empty()
+    }
+
+    pub(super) fn carry(&mut self, wish: Wish) {
+        if wish.method == asking::METHOD {
+            self.to_ask.push_back(wish);
+            self.ask_next();
+        } else {
+            self.others.push(Box::pin(carry(self.request, wish)));
+        }
+    }
+
+    /// One of them has come back, or was withdrawn.
+    pub(super) async fn settled(&mut self) {
+        let Self { asking, others, .. } = self;
+        let answered = async {
+            match asking.as_mut() {
+                Some(asking) => asking.await,
+                None => pending().await,
+            }
+        };
+        let is_answer = tokio::select! {
+            () = answered => true,
+            Some(()) = others.next() => false,
+        };
+        if is_answer {
+            self.asking = None;
+            self.ask_next();
+        }
+    }
+
+    fn ask_next(&mut self) {
+        if self.asking.is_none() {
+            let next = self.to_ask.pop_front();
+            self.asking = next.map(|wish| Box::pin(carry(self.request, wish)) as Open<'a>);
+        }
+    }
+}
+
+async fn carry(request: &Request, wish: Wish) {
+    let Wish {
+        method,
+        params,
+        mut reply,
+        ..
+    } = wish;
+    let asked = request.peer.ask(&request.session.open, method, &params);
+    tokio::select! {
+        biased;
+        // Nobody waits for it any more.
+        () = reply.closed() => {}
+        result = asked => drop(reply.send(result)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_wants_something_hears_the_result_or_that_there_is_none() {
+        let (wishes, mut wanted) = Wishes::new();
+        let host = async {
+            let wish = wanted.recv().await.unwrap();
+            assert_eq!(
+                wish.as_request(),
+                json!({"method": "roots/list", "params": {"a": 1}})
+            );
+            wish.fulfil(Some(json!({"b": 2})));
+            drop(wanted.recv().await);
+        };
+        let script = async {
+            let params = json!({"a": 1});
+            let first = wishes.want("x-1".into(), "roots/list", params).await;
+            let second = wishes.want("x-2".into(), "roots/list", json!({})).await;
+            (first, second)
+        };
+        let (told, ()) = futures_util::join!(script, host);
+        assert_eq!(told, (Some(json!({"b": 2})), None));
+        drop(wanted);
+        let gone = wishes.want("x-3".into(), "roots/list", json!({})).await;
+        assert_eq!(gone, None);
+    }
+}
