@@ -33,6 +33,8 @@ pub(crate) struct Compiler {
     env: Vec<(String, String)>,
     /// Below it, a folder for each question.
     scratch: PathBuf,
+    /// Where scripts and servers are at work; no program from there is taken unasked.
+    here: Option<PathBuf>,
     wall: Duration,
     found: OnceCell<Option<PathBuf>>,
 }
@@ -56,6 +58,7 @@ impl Compiler {
             choice,
             env,
             scratch: state_dir.join("scratch"),
+            here: std::env::current_dir().ok(),
             wall: WALL,
             found: OnceCell::new(),
         }
@@ -92,15 +95,15 @@ impl Compiler {
         found.await.as_ref()
     }
 
-    /// The first one on the path that is new enough. A relative folder is whoever's folder
-    /// this happens to be started in.
+    /// The first one on the path that is new enough and is nobody's project's.
     async fn look_around(&self) -> Option<PathBuf> {
         let path = self.env.iter().find(|(name, _)| name == "PATH");
         let folders = std::env::split_paths(path.map_or("", |(_, path)| path.as_str()));
-        let absolute = folders.filter(|it| it.is_absolute()).take(FOLDERS_MAX);
-        let found: Vec<_> = absolute
+        let found: Vec<_> = folders
+            .filter(|folder| is_of_the_machine(folder))
+            .take(FOLDERS_MAX)
             .map(|it| it.join("tsc"))
-            .filter(|it| it.is_file())
+            .filter(|it| it.is_file() && !self.is_from_here(it))
             .collect();
         for program in found {
             let is_old = package_major(&program).is_some_and(|major| major < MAJOR_MIN);
@@ -109,6 +112,16 @@ impl Compiler {
             }
         }
         None
+    }
+
+    /// A tool that may write into the folder that airlock was started in could have put it
+    /// there. What cannot be looked up is taken for such a one.
+    fn is_from_here(&self, program: &Path) -> bool {
+        let Some(here) = &self.here else { return true };
+        let (Ok(here), Ok(behind_links)) = (here.canonicalize(), program.canonicalize()) else {
+            return true;
+        };
+        program.starts_with(&here) || behind_links.starts_with(&here)
     }
 
     /// `Version 7.0.2`
@@ -163,6 +176,12 @@ impl Compiler {
         }
         Ok(said)
     }
+}
+
+/// A relative folder is whoever's folder airlock happens to be started in, and the programs of
+/// a package's dependencies are the package's.
+fn is_of_the_machine(folder: &Path) -> bool {
+    folder.is_absolute() && !folder.ends_with("node_modules/.bin")
 }
 
 fn unstartable(error: impl std::fmt::Display) -> String {

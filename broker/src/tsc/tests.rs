@@ -27,6 +27,7 @@ async fn heard(choice: TscChoice, path: &str, wall: Duration) -> Heard {
     let state = Scratch::new();
     let compiler = Compiler {
         wall,
+        here: Some(state.path().to_owned()),
         ..Compiler::new(choice, env(path), state.path())
     };
     let table = StubTable::default();
@@ -103,6 +104,35 @@ async fn on_the_path_only_a_native_one_is_asked() {
     assert_eq!(findings(&named), [(1, 1, "ts2322")]);
     let never = heard(TscChoice::Never, &path(&["right"]), WALL).await;
     assert_eq!(never, Heard::Nobody);
+}
+
+#[tokio::test]
+async fn one_that_a_project_brings_along_is_not_started_unasked() {
+    let project = Scratch::new();
+    let program = fake("right");
+    let place = |folder: &str| {
+        let folder = project.path().join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::copy(&program, folder.join("tsc")).unwrap();
+        folder
+    };
+    let dependency = place("other/node_modules/.bin");
+    let own = place("bin");
+    let links = Scratch::new();
+    std::os::unix::fs::symlink(own.join("tsc"), links.path().join("tsc")).unwrap();
+
+    let asked = |folder: &Path| {
+        let path = format!("{}:/usr/bin:/bin", folder.display());
+        let compiler = Compiler {
+            here: Some(project.path().join("bin")),
+            ..Compiler::new(TscChoice::OnPath, env(&path), project.path())
+        };
+        async move { compiler.look_around().await.is_some() }
+    };
+    for folder in [&dependency, &own, links.path()] {
+        assert!(!asked(folder).await, "{}", folder.display());
+    }
+    assert!(asked(&place("of-the-machine")).await);
 }
 
 #[test]
