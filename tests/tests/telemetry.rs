@@ -208,4 +208,12 @@ fn without_a_collector_nothing_is_sent_and_one_that_is_away_or_silent_costs_noth
             .expect_code(0);
         assert_eq!(ended.stdout.trim(), "x", "{ended}");
     }
+    // What another program on the same machine is told to speak stops nobody here.
+    let mut command = home.airlock(args);
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1");
+    command.env("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc");
+    let ended = tests::command::start(&mut command, "")
+        .wait()
+        .expect_code(0);
+    assert!(ended.stderr.contains("no telemetry is sent"), "{ended}");
 }

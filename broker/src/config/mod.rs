@@ -275,6 +275,11 @@ impl Gathered {
         {
             warnings.push(short_secret());
         }
+        // These variables are often meant for somebody else who was started from the same place.
+        let telemetry = TelemetryConfig::of(environment).unwrap_or_else(|problem| {
+            warnings.push(problem);
+            None
+        });
         let base_env = ["PATH", "HOME"].into_iter().filter_map(passed_on).collect();
         Ok(Config {
             servers,
@@ -291,7 +296,7 @@ impl Gathered {
             approver,
             secrets: Secrets::new(secrets),
             base_env,
-            telemetry: TelemetryConfig::of(environment)?,
+            telemetry,
             warnings,
         })
     }

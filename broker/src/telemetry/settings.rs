@@ -28,7 +28,10 @@ impl TelemetryConfig {
     /// None when no collector is named, or it is all switched off.
     pub fn of(environment: &Environment) -> Result<Option<Self>, Problem> {
         let text = |name: &str| environment.text(name);
-        let is_off = |name: &str| text(name).is_some_and(|it| it.eq_ignore_ascii_case("true"));
+        let is_off = text("OTEL_SDK_DISABLED").is_some_and(|it| it.eq_ignore_ascii_case("true"));
+        if is_off {
+            return Ok(None);
+        }
         let base = text("OTEL_EXPORTER_OTLP_ENDPOINT");
         let endpoint = |kind: &str, path: &str| {
             let lower = kind.to_ascii_lowercase();
@@ -50,7 +53,7 @@ impl TelemetryConfig {
             endpoint("TRACES", "v1/traces")?,
             endpoint("METRICS", "v1/metrics")?,
         );
-        if is_off("OTEL_SDK_DISABLED") || (traces.is_none() && metrics.is_none()) {
+        if traces.is_none() && metrics.is_none() {
             return Ok(None);
         }
         let protocol = text("OTEL_EXPORTER_OTLP_PROTOCOL").unwrap_or("http/json");
@@ -80,7 +83,7 @@ impl TelemetryConfig {
 }
 
 fn problem(why: String) -> Problem {
-    let what = "telemetry cannot be sent";
+    let what = "no telemetry is sent";
     let next = "correct the variable, or set OTEL_SDK_DISABLED=true";
     crate::config::invalid(what, why, next)
 }
@@ -140,6 +143,8 @@ mod tests {
         assert!(of([("OTEL_SERVICE_NAME", "x")]).is_none());
         let base = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318/");
         assert!(of([base, ("OTEL_SDK_DISABLED", "true")]).is_none());
+        let wrong = ("OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense");
+        assert!(of([wrong, ("OTEL_SDK_DISABLED", "true")]).is_none());
         let config = of([base, ("OTEL_METRICS_EXPORTER", "none")]).unwrap();
         assert_eq!(
             config.traces.unwrap().as_str(),
