@@ -9,8 +9,9 @@ use airlock_core::json::{self, Bounds};
 use airlock_core::problem::Problem;
 use codegen::description::Description;
 use codegen::lock::{Lock, Server, diff};
+use serde_json::{Map, Value};
 
-use crate::upstream::Listed;
+use crate::config::Secrets;
 
 const BOUNDS: Bounds = Bounds {
     bytes_max: 64 * 1024 * 1024,
@@ -122,10 +123,14 @@ impl Pin {
     }
 }
 
-/// What a server says of itself, in one line.
-pub(crate) fn says(listed: &Listed) -> Option<String> {
-    let said = listed.server_info.as_ref()?;
-    let part = |key: &str| said.get(key)?.as_str().map(codegen::text::neutralise);
+/// What a server says of itself, in one line, without credentials. They are struck out before
+/// anything is cut, so that no part of one is left.
+pub(crate) fn says(said: &Map<String, Value>, secrets: &Secrets) -> Option<String> {
+    let part = |key: &str| {
+        let mut text = said.get(key)?.as_str()?.to_owned();
+        secrets.strike_text(&mut text);
+        Some(codegen::text::neutralise(&text))
+    };
     let parts: Vec<String> = [part("name"), part("version")]
         .into_iter()
         .flatten()
@@ -182,4 +187,25 @@ pub(crate) fn changed(server: &Server, now: &Server, name: &str, tool: &str) -> 
     }
     let what = format!("calls of `{name}.{tool}` are refused until it is accepted");
     Problem::new("description-changed", what, parts.join("; "), NEXT)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_server_calls_itself_holds_no_part_of_a_credential() {
+        let secrets = Secrets::new(["sk-live-0123456789abcdef".to_owned()]);
+        // The cut would go through the middle of it.
+        let name = format!("{} sk-live-0123456789abcdef", "acme ".repeat(38));
+        let info = json!({"name": name, "version": "of sk-live-0123456789abcdef"});
+        let said = says(info.as_object().unwrap(), &secrets).unwrap();
+        assert!(
+            said.starts_with("acme acme ") && !said.contains("sk-"),
+            "{said}"
+        );
+        assert_eq!(says(&Map::new(), &secrets), None);
+    }
 }

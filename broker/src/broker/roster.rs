@@ -111,7 +111,10 @@ impl Roster {
             }
             return true;
         }
-        let says = lock_file::says(&listed);
+        let says = listed
+            .server_info
+            .as_ref()
+            .and_then(|info| lock_file::says(info, &self.secrets));
         let left_out = |bad: &_| tool_left_out(&name.0, format!("{bad}"));
         let problems: Vec<_> = listed.problems.iter().map(left_out).collect();
         let offered = self.offer(&entry.server, says, listed.tools);
@@ -132,8 +135,12 @@ impl Roster {
         is_other
     }
 
-    fn offer(&self, server: &Server, says: Option<String>, mut tools: Vec<Value>) -> Offered {
-        // A server may repeat its credentials in its own descriptions, which the model reads.
+    fn offer(&self, server: &Server, mut says: Option<String>, mut tools: Vec<Value>) -> Offered {
+        // A server may repeat its credentials in what it says of itself and of its tools, which
+        // the model reads. What is remembered may be older than the knowledge of a credential.
+        if let Some(says) = &mut says {
+            self.secrets.strike_text(says);
+        }
         tools
             .iter_mut()
             .for_each(|tool| self.secrets.strike_value(tool));

@@ -46,9 +46,10 @@ pub(crate) struct Agreed {
 }
 
 impl Agreed {
-    /// Only what is shown, and no more of it than is shown.
+    /// Only what is shown, and little more of it than is shown: credentials are struck out
+    /// later, and half of one would stay.
     pub(crate) fn reduced(mut self, instructions_bytes_max: usize) -> Self {
-        const INFO_BYTES_MAX: usize = 300;
+        const INFO_BYTES_MAX: usize = 4 * 1024;
         if let Some(text) = &mut self.instructions {
             truncate(text, instructions_bytes_max);
         }
