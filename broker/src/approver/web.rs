@@ -10,6 +10,7 @@ mod shown;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +36,8 @@ use gate::{Entered, Gate, NoEntry};
 
 /// How long a page's request for news stays open when there is none.
 const NEWS_WALL: Duration = Duration::from_secs(20);
+/// How often it is looked whether somebody still has the page open.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 const PAGE: &str = include_str!("web/page.html");
 const CARD_SCRIPT: &str = include_str!("web/card.js");
 const PAGE_SCRIPT: &str = include_str!("web/page.js");
@@ -91,11 +94,16 @@ impl Web {
 
     async fn converse(&self, question: Question) -> io::Result<Answer> {
         let chance = |error: getrandom::Error| io::Error::other(error.to_string());
-        let waiting = self.room.desk.put(question).map_err(chance)?;
-        if self.room.gate.wants_link() {
-            (self.told)(&self.link()?);
+        let mut answer = pin!(self.room.desk.put(question).map_err(chance)?.answer());
+        // A page may be closed, and a link grow old, while the question stands on it.
+        loop {
+            if self.room.gate.wants_link() {
+                (self.told)(&self.link()?);
+            }
+            if let Ok(answer) = tokio::time::timeout(LOOK_AGAIN, &mut answer).await {
+                return Ok(answer);
+            }
         }
-        Ok(waiting.answer().await)
     }
 }
 
@@ -190,8 +198,8 @@ async fn enter(
         }
         Err(NoEntry::Forged) => StatusCode::NOT_FOUND.into_response(),
         Err(NoEntry::Over) => {
-            let why = "This link was used, or is too old. The terminal has a new one when there \
-                       is a question.";
+            let why = "This link was used, or is too old. When there is a question and no page \
+                       is open, the terminal has a new one within a minute.";
             (StatusCode::GONE, why).into_response()
         }
     }

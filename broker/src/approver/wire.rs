@@ -159,11 +159,9 @@ fn kept_equal(question: &Question, same: &BTreeSet<String>) -> Result<Condition,
         let shown: String = unknown.chars().take(80).collect();
         return Err(unclear(format!("the call has no field `{shown}`")));
     }
-    free.retain(|field| !fixed.contains_key(field));
+    free.retain(|field| !fixed.keys().any(|it| it == field || encloses(field, it)));
     let all = free.clone();
-    free.retain(|field| {
-        !fixed.keys().any(|it| encloses(field, it)) && !all.iter().any(|it| encloses(it, field))
-    });
+    free.retain(|field| !all.iter().any(|it| encloses(it, field)));
     Condition::new(fixed, free).map_err(|bad| unclear(bad.to_string()))
 }
 
@@ -283,6 +281,33 @@ pub(super) mod tests {
         );
         check("", Err("not JSON"));
         check("yes", Err("not JSON"));
+    }
+
+    #[test]
+    fn what_is_chosen_covers_the_call_itself_whatever_was_proposed() {
+        let args = r#"{"project":"OPS","to":{"name":"a","host":"b"}}"#;
+        let proposals: [&[&str]; 4] = [&[], &[""], &["/to"], &["/cc", "/to/host"]];
+        for proposed in proposals {
+            let mut question = asked(args);
+            let free = proposed.iter().map(|it| (*it).to_owned()).collect();
+            let condition = Condition::new(BTreeMap::new(), free).unwrap();
+            question.proposal.as_mut().unwrap().condition = condition;
+            for same in [vec![], vec!["/project"], vec!["/to/name"], vec!["/to"]] {
+                let said = json!({"nonce": "n0", "answer": "allow", "uses_max": 2, "same": same});
+                let said = answer(said.to_string().as_bytes(), "n0", &question);
+                let Ok(Answer::Allow(Terms { condition, .. })) = said else {
+                    panic!("{proposed:?} {same:?}: {said:?}")
+                };
+                let condition = condition.unwrap();
+                let case = format!("{proposed:?} and {same:?}: {condition}");
+                assert!(condition.covers(question.args.value()), "{case}");
+                let mut other = question.args.value().clone();
+                for field in &same {
+                    *other.pointer_mut(field).unwrap() = json!("other");
+                    assert!(!condition.covers(&other), "{case}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -13,6 +13,10 @@ pub(crate) const CASES: &[(&str, Case)] = &[
         several_calls_are_approved_at_once,
     ),
     ("what_stays_equal_is_chosen", what_stays_equal_is_chosen),
+    (
+        "each_part_of_a_field_is_chosen_by_itself",
+        each_part_of_a_field_is_chosen_by_itself,
+    ),
     ("a_call_is_refused", a_call_is_refused),
     ("a_question_expires", a_question_expires),
     (
@@ -123,6 +127,36 @@ fn what_stays_equal_is_chosen(visit: &mut Visit) -> Result<()> {
     visit.asked(1)?;
     visit.browser.click(".card .no")?;
     ensure!(visit.value(running)? == json!(["made", "made", "refused"]));
+    Ok(())
+}
+
+/// The subject is written in the script, the receivers are not.
+fn each_part_of_a_field_is_chosen_by_itself(visit: &mut Visit) -> Result<()> {
+    let script = "const told = [];\nfor (const to of ['a', 'b'].map((it) => it + '@x.example')) told.push(await mail.send({ message: { to, subject: 'Report' } }).then(() => 'sent', (e) => e.code));\nreturn told;";
+    let running = visit.run(script)?;
+    visit.enter()?;
+    visit.asked(1)?;
+    visit.browser.click(".card summary")?;
+    let covers = visit.browser.text(".card .covers")?;
+    for part in [
+        "where message › subject stays equal",
+        "message › to may be anything",
+    ] {
+        ensure!(covers.contains(part), "`{part}` is not said:\n{covers}");
+    }
+    visit.picture("proposed")?;
+    visit.browser.click(".same input[value='/message/to']")?;
+    visit
+        .browser
+        .wait("document.querySelector('.covers').innerText.includes('where message › subject, message › to stay equal')")?;
+    visit.browser.click(".card .some")?;
+    // The second receiver is another one, and so it is asked about.
+    visit
+        .browser
+        .wait("document.querySelector('.card .fields')?.innerText.includes('b@x.example')")?;
+    visit.browser.click(".card .no")?;
+    ensure!(visit.value(running)? == json!(["sent", "refused"]));
+    ensure!(visit.reached().len() == 1);
     Ok(())
 }
 

@@ -89,36 +89,44 @@ function rows(question) {
   ]);
 }
 
-function tick(shown, proposal) {
+function tick(leaf) {
   const label = element("label");
   const box = element("input");
   box.type = "checkbox";
-  box.value = shown.pointer;
-  box.checked = proposal.same.some((it) => it === shown.pointer || it.startsWith(`${shown.pointer}/`));
-  const first = shown.lines.slice(0, 1).flat().join("");
-  const value = shown.lines.length > 1 || first.length > 60 ? `${first.slice(0, 60)}…` : first;
-  label.append(box, " ", element("b", shown.name || "(a field without a name)"), " stays ", element("code", value || "(empty)"));
+  box.value = leaf.pointer;
+  box.checked = leaf.stays;
+  label.append(box, " ", element("b", leaf.name), " stays ", element("code", leaf.value || "(empty)"));
   return label;
+}
+
+function listed(names) {
+  const text = names.join(", ");
+  return text.length > NAMES_CHARS_MAX ? plural(names.length, "field") : text;
+}
+
+// What calls may have besides, if anything: in the proposal, and as far as no tick is inside it.
+function besides(question, same) {
+  const others = question.proposal.others.filter((other) => !same.some((it) => it.value.startsWith(`${other.pointer}/`)));
+  if (others.some((it) => it.pointer === "")) return "It covers calls with any other fields too";
+  if (!others.length) return "It covers no call with a field that this one does not have";
+  return `Calls may have ${listed(others.map((it) => it.name))} too, with anything in it. It covers no call with other fields than these`;
 }
 
 // What one more "yes" would be about, as it is ticked now.
 function covers(card, question) {
-  const words = (chosen) => {
-    const names = chosen.map((it) => it.parentElement.querySelector("b").textContent).join(", ");
-    return names.length > NAMES_CHARS_MAX ? plural(chosen.length, "field") : names;
-  };
+  const names = (chosen) => listed(chosen.map((it) => it.parentElement.querySelector("b").textContent));
   const boxes = [...card.querySelectorAll(".same input")];
   const same = boxes.filter((it) => it.checked);
   const free = boxes.filter((it) => !it.checked);
   const uses = Number(card.querySelector(".uses").value);
   const scope = question.scopes[card.querySelector(".scope").selectedIndex] ?? question.scopes[0];
-  const equal = same.length ? `where ${words(same)} ${same.length === 1 ? "stays" : "stay"} equal` : "whatever their arguments are";
-  const open = free.length ? ` ${words(free)} may be anything.` : "";
+  const equal = same.length ? `where ${names(same)} ${same.length === 1 ? "stays" : "stay"} equal` : "whatever their arguments are";
+  const open = free.length ? ` ${names(free)} may be anything.` : "";
   card.querySelector(".like summary").textContent = `or approve up to ${plural(uses, "call")} ${equal} …`;
   card.querySelector(".some").textContent = "Approve up to";
   card.querySelector(".covers").textContent =
     `This covers calls of ${question.tool} by this very script ${equal}.${open} ` +
-    "It covers no call with a field that this one does not have, and none after the script, the rules or the tool's description have changed, or the run has read other kinds of data. " +
+    `${besides(question, same)}, and none after the script, the rules or the tool's description have changed, or the run has read other kinds of data. ` +
     `It ends with the ${scope.word}, and after ${scope.lasts} at the latest.`;
 }
 
@@ -129,7 +137,7 @@ function like(card, question) {
   const details = card.querySelector(".like");
   details.hidden = false;
   card.querySelector(".uses").value = proposal.uses_max;
-  details.querySelector(".same").append(...question.fields.map((shown) => tick(shown, proposal)));
+  details.querySelector(".same").append(...proposal.fields.map(tick));
   if (proposal.calls > 1) {
     details.querySelector(".examples").append(...proposal.examples.map((text) => element("li", text)));
     details.querySelector(".examples").before(element("p", `${plural(proposal.calls, "call")} of it were asked about so far, the first of them:`, "hint"));
@@ -140,24 +148,21 @@ function like(card, question) {
     option.value = word;
     return option;
   }));
-  details.querySelector(".same").addEventListener("change", () => { details.dataset.changed = "yes"; });
   details.addEventListener("input", () => covers(card, question));
   covers(card, question);
 }
 
-// What is said when several calls are approved.
+// What is said when several calls are approved: just what is ticked. Where there is nothing to
+// tick, the arguments are in too many pieces, and the proposal is about any.
 function terms(card) {
-  const said = {
+  const boxes = [...card.querySelectorAll(".same input")];
+  const same = boxes.filter((it) => it.checked).map((it) => it.value);
+  return {
     answer: "allow",
     uses_max: Number(card.querySelector(".uses").value),
     scope: card.querySelector(".scope").value,
+    ...(boxes.length ? { same } : {}),
   };
-  const details = card.querySelector(".like");
-  // Left alone, it is the proposal itself that is answered.
-  if (details.dataset.changed) {
-    said.same = [...details.querySelectorAll(".same input:checked")].map((it) => it.value);
-  }
-  return said;
 }
 
 function makeCard(question) {

@@ -17,6 +17,8 @@ use crate::clock::Clock;
 
 /// A link is opened soon after it was shown.
 const LINK_MS: u64 = 10 * 60 * 1_000;
+/// A page asks for news all the time; one that has not for so long is closed.
+const AWAY_MS: u64 = 30 * 1_000;
 /// Where the page sends its key.
 pub(super) const KEY_HEADER: &str = "x-airlock-key";
 
@@ -41,6 +43,8 @@ struct Open {
 struct Inside {
     cookie: hmac::Tag,
     key: hmac::Tag,
+    /// When the page asked for something last.
+    seen_ms: u64,
 }
 
 /// What a link is exchanged for.
@@ -85,11 +89,12 @@ impl Gate {
         Ok(link)
     }
 
-    /// Nobody is inside, and nobody has a link that is still good.
+    /// No page is open, and nobody has a link that is still good.
     pub(super) fn wants_link(&self) -> bool {
-        let open = self.lock();
-        let is_good = |link: &Link| self.clock.now_ms() < link.until_ms;
-        open.inside.is_none() && !open.link.as_ref().is_some_and(is_good)
+        let (open, now_ms) = (self.lock(), self.clock.now_ms());
+        let is_good = |link: &Link| now_ms < link.until_ms;
+        let is_there = |inside: &Inside| now_ms.saturating_sub(inside.seen_ms) < AWAY_MS;
+        !open.inside.as_ref().is_some_and(is_there) && !open.link.as_ref().is_some_and(is_good)
     }
 
     /// Cookie and key, for the first one that brings the latest link.
@@ -114,6 +119,7 @@ impl Gate {
         open.inside = Some(Inside {
             cookie: hmac::sign(&self.key, value.as_bytes()),
             key: hmac::sign(&self.key, key.as_bytes()),
+            seen_ms: self.clock.now_ms(),
         });
         let cookie = format!("{}={value}; Path=/; HttpOnly; SameSite=Strict", self.cookie);
         Ok(Entered { cookie, key })
@@ -141,7 +147,11 @@ impl Gate {
 
     pub(super) fn has_key(&self, headers: &HeaderMap) -> bool {
         let key = headers.get(KEY_HEADER).and_then(|key| key.to_str().ok());
-        self.is_one_of(key.into_iter(), |inside| inside.key)
+        let has_key = self.is_one_of(key.into_iter(), |inside| inside.key);
+        if has_key && let Some(inside) = &mut self.lock().inside {
+            inside.seen_ms = self.clock.now_ms();
+        }
+        has_key
     }
 
     fn is_one_of<'a>(
@@ -176,4 +186,40 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
             .filter_map(|pair| Some(pair.first()? << 4 | pair.get(1)?))
             .collect(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_closed_the_page_gets_a_new_link_and_whoever_has_it_open_gets_none() {
+        let gate = Gate::new(1).unwrap();
+        assert!(gate.wants_link());
+        let link = gate.link().unwrap();
+        assert!(!gate.wants_link(), "the link is still good");
+        let part = |name: &str| {
+            let rest = link.split_once(&format!("{name}=")).unwrap().1;
+            rest.split('&').next().unwrap().to_owned()
+        };
+        let until = part("until").parse().unwrap();
+        let entered = gate.enter(until, &part("once"), &part("sig")).unwrap();
+        assert!(!gate.wants_link(), "the page is open");
+
+        let long_ago = |gate: &Gate| {
+            let mut open = gate.lock();
+            let inside = open.inside.as_mut().unwrap();
+            inside.seen_ms = inside.seen_ms.saturating_sub(AWAY_MS);
+        };
+        long_ago(&gate);
+        assert!(gate.wants_link());
+        let mut headers = HeaderMap::new();
+        headers.insert(KEY_HEADER, entered.key.parse().unwrap());
+        assert!(gate.has_key(&headers));
+        assert!(!gate.wants_link(), "it asked for news");
+        headers.insert(KEY_HEADER, "somebody".parse().unwrap());
+        long_ago(&gate);
+        assert!(!gate.has_key(&headers));
+        assert!(gate.wants_link(), "others do not count");
+    }
 }

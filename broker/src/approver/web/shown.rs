@@ -2,6 +2,7 @@
 //! and what decides comes first. The page itself only puts texts into boxes.
 
 mod looks;
+mod proposed;
 mod told;
 
 use std::collections::BTreeSet;
@@ -17,7 +18,6 @@ use crate::render::escape;
 /// Of one line; a longer one goes on below, and is marked.
 const LINE_CHARS_MAX: usize = 200;
 const NAME_CHARS_MAX: usize = 200;
-const EXAMPLE_CHARS_MAX: usize = 400;
 
 pub(super) fn open(id: u64, question: &Question, nonce: &str, remaining_ms: Option<u64>) -> Value {
     let tool = &question.tool;
@@ -37,16 +37,7 @@ pub(super) fn open(id: u64, question: &Question, nonce: &str, remaining_ms: Opti
         "bytes": question.args.bytes().len(),
         "digest": question.args.digest(),
         "description": question.description_digest,
-        "proposal": question.proposal.as_ref().map(|proposal| json!({
-            "uses_max": proposal.uses_max,
-            "same": proposal.condition.same().keys().collect::<Vec<_>>(),
-            "calls": proposal.calls,
-            "examples": proposal
-                .examples
-                .iter()
-                .map(|args| escape::brief(args.text(), EXAMPLE_CHARS_MAX))
-                .collect::<Vec<_>>(),
-        })),
+        "proposal": question.proposal.as_ref().map(|it| proposed::proposal(question, it)),
         "scopes": question.scopes.iter().copied().map(scope).collect::<Vec<_>>(),
     })
 }
