@@ -10,6 +10,7 @@ use std::collections::HashMap;
 pub use pattern::BadPattern;
 
 use pattern::Pattern;
+use words::Numbered;
 
 /// What is known of one tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -135,27 +136,55 @@ impl Index {
 
 /// How often each word occurs in each document, by field, weighted.
 fn frequencies(documents: &[Document]) -> HashMap<String, Vec<(usize, f64)>> {
-    let mut words: HashMap<String, Vec<(usize, f64)>> = HashMap::new();
-    for field in &FIELDS {
-        let texts: Vec<Vec<String>> = documents
-            .iter()
-            .map(|document| words::of(head((field.of)(document))).collect())
-            .collect();
-        let total: usize = texts.iter().map(Vec::len).sum();
-        let average = (total as f64 / documents.len().max(1) as f64).max(1e-9);
-        for (place, text) in texts.into_iter().enumerate() {
-            let length = text.len() as f64 / average;
-            let weight = field.weight / (1.0 + field.length_norm * (length - 1.0));
-            for word in text {
-                let places = words.entry(word).or_default();
-                match places.iter_mut().rfind(|(at, _)| *at == place) {
+    let mut numbered = Numbered::default();
+    let fields: Vec<FieldTexts> = FIELDS
+        .iter()
+        .map(|field| FieldTexts::read(field, documents, &mut numbered))
+        .collect();
+    let words = numbered.into_words();
+    let mut places: Vec<Vec<(usize, f64)>> = vec![Vec::new(); words.len()];
+    for place in 0..documents.len() {
+        for field in &fields {
+            for (word, weight) in field.words_of(place) {
+                let Some(places) = places.get_mut(word) else {
+                    continue;
+                };
+                match places.last_mut().filter(|(at, _)| *at == place) {
                     Some((_, sum)) => *sum += weight,
                     None => places.push((place, weight)),
                 }
             }
         }
     }
-    words
+    words.into_iter().zip(places).collect()
+}
+
+/// One field of all documents, each text as the numbers of its words.
+struct FieldTexts<'a> {
+    field: &'a Field,
+    texts: Vec<Vec<usize>>,
+    average: f64,
+}
+
+impl<'a> FieldTexts<'a> {
+    fn read<'d>(field: &'a Field, documents: &'d [Document], numbered: &mut Numbered<'d>) -> Self {
+        let text = |document| numbered.read(head((field.of)(document)));
+        let texts: Vec<_> = documents.iter().map(text).collect();
+        let total: usize = texts.iter().map(Vec::len).sum();
+        Self {
+            field,
+            average: (total as f64 / documents.len().max(1) as f64).max(1e-9),
+            texts,
+        }
+    }
+
+    /// Each word of a document, and what it weighs there.
+    fn words_of(&self, place: usize) -> impl Iterator<Item = (usize, f64)> {
+        let text = self.texts.get(place).map(Vec::as_slice).unwrap_or_default();
+        let length = text.len() as f64 / self.average;
+        let weight = self.field.weight / (1.0 + self.field.length_norm * (length - 1.0));
+        text.iter().map(move |word| (*word, weight))
+    }
 }
 
 fn head(text: &str) -> &str {

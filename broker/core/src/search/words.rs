@@ -1,29 +1,70 @@
 //! A text as the words that search compares: identifiers split, everything in
 //! lower case and cut to its stem, without words that say nothing.
 
+use std::collections::HashMap;
+
 use super::stem::stem;
 
 /// Words that are in every request and in no tool's name. Sorted.
 const STOP: [&str; 96] = [
     "a", "about", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "being",
     "but", "by", "can", "could", "did", "do", "does", "for", "from", "get", "give", "had", "has",
-    "have", "he", "help", "her", "his", "how", "i", "if", "in", "into", "is", "it", "its", "let",
-    "like", "looking", "make", "me", "more", "my", "need", "not", "of", "on", "one", "or", "our",
-    "please", "provide", "she", "show", "so", "some", "such", "tell", "than", "that", "the",
-    "their", "them", "then", "there", "these", "they", "this", "to", "too", "us", "use", "want",
-    "was", "we", "were", "what", "when", "where", "which", "while", "who", "will", "with", "would",
-    "you", "your", "yours", "ours", "mine", "myself", "hers", "whose",
+    "have", "he", "help", "her", "hers", "his", "how", "i", "if", "in", "into", "is", "it", "its",
+    "let", "like", "looking", "make", "me", "mine", "more", "my", "myself", "need", "not", "of",
+    "on", "one", "or", "our", "ours", "please", "provide", "she", "show", "so", "some", "such",
+    "tell", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "to",
+    "too", "us", "use", "want", "was", "we", "were", "what", "when", "where", "which", "while",
+    "who", "whose", "will", "with", "would", "you", "your", "yours",
 ];
 const WORD_CHARS_MIN: usize = 2;
 const WORD_CHARS_MAX: usize = 40;
 
 /// The words of a text, in their order.
 pub(super) fn of(text: &str) -> impl Iterator<Item = String> + '_ {
-    split(text)
-        .map(str::to_lowercase)
-        .filter(|word| !STOP.contains(&word.as_str()))
-        .filter(|word| (WORD_CHARS_MIN..=WORD_CHARS_MAX).contains(&word.chars().count()))
-        .map(|word| stem(&word))
+    split(text).filter_map(word)
+}
+
+/// A piece as a word; none when it says nothing.
+fn word(piece: &str) -> Option<String> {
+    let word = piece.to_lowercase();
+    let says = STOP.binary_search(&word.as_str()).is_err()
+        && (WORD_CHARS_MIN..=WORD_CHARS_MAX).contains(&word.chars().count());
+    says.then(|| stem(&word))
+}
+
+/// The words of many texts, numbered in the order in which they come first. What a piece stands
+/// for is worked out once: a thousand descriptions repeat a few thousand pieces.
+#[derive(Default)]
+pub(super) struct Numbered<'a> {
+    pieces: HashMap<&'a str, Option<usize>>,
+    numbers: HashMap<String, usize>,
+}
+
+impl<'a> Numbered<'a> {
+    pub(super) fn read(&mut self, text: &'a str) -> Vec<usize> {
+        split(text).filter_map(|piece| self.number(piece)).collect()
+    }
+
+    fn number(&mut self, piece: &'a str) -> Option<usize> {
+        if let Some(known) = self.pieces.get(piece) {
+            return *known;
+        }
+        let next = self.numbers.len();
+        let number = word(piece).map(|word| *self.numbers.entry(word).or_insert(next));
+        self.pieces.insert(piece, number);
+        number
+    }
+
+    /// Each under its number.
+    pub(super) fn into_words(self) -> Vec<String> {
+        let mut words = vec![String::new(); self.numbers.len()];
+        for (word, number) in self.numbers {
+            if let Some(place) = words.get_mut(number) {
+                *place = word;
+            }
+        }
+        words
+    }
 }
 
 /// Pieces of letters and pieces of digits; `readFile`, `HTTPServer` and `read_file` are two words each.
@@ -82,8 +123,21 @@ mod tests {
     }
 
     #[test]
+    fn many_texts_have_the_words_that_each_has_alone() {
+        let texts = ["Reads a file", "read_file", "It reads FILES", "", "the of"];
+        let mut numbered = Numbered::default();
+        let read: Vec<Vec<usize>> = texts.iter().map(|text| numbered.read(text)).collect();
+        let words = numbered.into_words();
+        assert_eq!(words, ["read", "file"]);
+        for (text, numbers) in texts.into_iter().zip(read) {
+            let named: Vec<_> = numbers.iter().map(|it| words[*it].clone()).collect();
+            assert_eq!(named, of(text).collect::<Vec<_>>(), "{text}");
+        }
+    }
+
+    #[test]
     fn words_that_say_nothing_are_left_out() {
-        assert!(STOP.iter().all(|word| word.to_lowercase() == *word));
+        assert!(STOP.is_sorted() && STOP.iter().all(|word| word.to_lowercase() == *word));
         let words: Vec<_> = of("Could you please help me find the Files?").collect();
         assert_eq!(words, ["find", "file"]);
     }
