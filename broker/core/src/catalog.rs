@@ -29,12 +29,14 @@ pub struct Tool {
     pub pinned: Option<bool>,
     /// The declared result is just `{result: X}`, and the script gets the X.
     pub unwrap: bool,
-    /// Against the pinned input schema, before anything leaves.
+    /// Against the pinned input schema, before anything leaves. A tool is not called when it
+    /// cannot be used.
     pub input: Check,
     /// What the input schema lets pass and is probably a mistake: the report warns of it, and
     /// the call goes on. None where nobody looks.
     pub doubts: Option<Check>,
-    /// Against the output schema, before the script sees the value; none when it has none.
+    /// Against the output schema, before the script sees the value; none when it has none. One
+    /// that cannot be used is as none.
     pub output: Option<Check>,
 }
 
@@ -62,13 +64,32 @@ impl Effects {
 /// Looks at a value and says what is wrong with it: one short sentence per
 /// finding (path, what was expected, closest spelling), none when it fits.
 #[derive(Clone)]
-pub struct Check(Arc<Findings>);
+pub struct Check(Arc<dyn Looks>);
 
-type Findings = dyn Fn(&Value) -> Vec<String> + Send + Sync;
+/// What a [`Check`] does.
+pub trait Looks: Send + Sync {
+    fn findings(&self, value: &Value) -> Vec<String>;
+
+    /// Why nothing can be held against it, such as a schema that makes no sense. Nobody knows
+    /// before it is needed first.
+    fn unusable(&self) -> Option<String> {
+        None
+    }
+}
+
+impl<F: Fn(&Value) -> Vec<String> + Send + Sync> Looks for F {
+    fn findings(&self, value: &Value) -> Vec<String> {
+        self(value)
+    }
+}
 
 impl Check {
     pub fn new(check: impl Fn(&Value) -> Vec<String> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(check))
+        Self::of(check)
+    }
+
+    pub fn of(looks: impl Looks + 'static) -> Self {
+        Self(Arc::new(looks))
     }
 
     /// For a tool whose schema says nothing.
@@ -77,9 +98,15 @@ impl Check {
         Self::new(|_| Vec::new())
     }
 
+    /// Nothing where it cannot be used: whoever relies on it asks for that first.
     #[must_use]
     pub fn findings(&self, value: &Value) -> Vec<String> {
-        (self.0)(value)
+        self.0.findings(value)
+    }
+
+    #[must_use]
+    pub fn unusable(&self) -> Option<String> {
+        self.0.unusable()
     }
 }
 

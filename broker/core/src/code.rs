@@ -18,6 +18,8 @@ pub enum Code {
     Unanswered,
     NotDisclosed,
     DescriptionChanged,
+    /// Its input schema makes no sense, so that no call of it could be checked.
+    ToolUnusable,
     ServerUnavailable,
     OutcomeUnknown,
     LimitTime,
@@ -45,7 +47,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::ToolFailed,
         Self::ResultInvalid,
         Self::InvalidArguments,
@@ -54,6 +56,7 @@ impl Code {
         Self::Unanswered,
         Self::NotDisclosed,
         Self::DescriptionChanged,
+        Self::ToolUnusable,
         Self::ServerUnavailable,
         Self::OutcomeUnknown,
         Self::LimitTime,
@@ -87,6 +90,7 @@ impl Code {
             Self::Unanswered => "unanswered",
             Self::NotDisclosed => "not-disclosed",
             Self::DescriptionChanged => "description-changed",
+            Self::ToolUnusable => "tool-unusable",
             Self::ServerUnavailable => "server-unavailable",
             Self::OutcomeUnknown => "outcome-unknown",
             Self::LimitTime => "limit-time",

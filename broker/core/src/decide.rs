@@ -1,7 +1,7 @@
 //! The heart: one call in, one decision out, with its reasons. Pure.
 //!
-//! In order: the tool is known and disclosed here, the arguments fit the pinned
-//! input schema, no rule denies, a rule allows or a grant lifts "ask", else a human
+//! In order: the tool is known and disclosed here, its input schema can be used and the
+//! arguments fit it, no rule denies, a rule allows or a grant lifts "ask", else a human
 //! is asked. No grant lifts "ask for this call".
 //! Whoever holds an [`AuthorizedCall`] got it here; there is no other way.
 
@@ -66,6 +66,9 @@ pub fn decide(call: Call, standing: &Standing, grants: &mut Grants) -> Decision 
     if tool.pinned == Some(false) {
         let why = "its description is not the one that was accepted into the lock file";
         return deny(call, Code::DescriptionChanged, vec![why.into()]);
+    }
+    if let Some(why) = tool.input.unusable() {
+        return deny(call, Code::ToolUnusable, vec![cut(&why)]);
     }
     let findings = tool.input.findings(call.args.value());
     if !findings.is_empty() {
@@ -247,6 +250,7 @@ impl Refusal {
     fn new(call: Call, code: Code, reasons: Vec<String>, told: &[String]) -> Self {
         let verb = match code {
             Code::InvalidArguments => "was not made, its arguments do not fit",
+            Code::ToolUnusable => "was not made",
             Code::Refused => "was refused by the approver",
             Code::Unanswered => "was not approved: nobody answered",
             _ => "was denied",

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::call::{Args, Call, Site};
-use crate::catalog::{Catalog, Check, Effects, Server, Tool};
+use crate::catalog::{Catalog, Check, Effects, Looks, Server, Tool};
 use crate::decide::Standing;
 use crate::grant::{Binding, Grants};
 use crate::id::{CallId, Digest, RunId, ServerName, ToolId};
@@ -30,6 +32,20 @@ pub(crate) fn tool(id: &str) -> Tool {
         output: None,
         id,
     }
+}
+
+/// A check that nobody can use.
+pub(crate) fn unusable() -> Check {
+    struct Unusable;
+    impl Looks for Unusable {
+        fn findings(&self, _: &Value) -> Vec<String> {
+            Vec::new()
+        }
+        fn unusable(&self) -> Option<String> {
+            Some("its schema makes no sense".into())
+        }
+    }
+    Check::of(Unusable)
 }
 
 pub(crate) fn catalog(ids: &[&str]) -> Catalog {

@@ -15,7 +15,7 @@ use codegen::lock::Lock;
 use futures_util::future::join_all;
 use serde_json::Value;
 
-use super::checks::CompiledChecks;
+use super::checks::AllChecks;
 use super::roster::{Change, Roster};
 use super::servers::Servers;
 use super::shares::Shares;
@@ -283,7 +283,7 @@ impl Builder {
         let sandbox = loading.await.map_err(|_| BuildError::Interrupted)??;
         let sources = self.sources();
         let has_policies = !self.policies.is_empty();
-        let checks = CompiledChecks::new(self.unknown_keys);
+        let checks = AllChecks::new(self.unknown_keys);
         let shelf = Shelf::new(sources, roster, opened, checks)?;
         let resolver = Resolver::new(&self.flow.roots, &self.servers);
         let idle = self.servers.iter();

@@ -7,6 +7,7 @@ mod cancel;
 mod chance;
 mod checked;
 mod checks;
+mod compiled;
 mod event;
 mod going;
 mod locked;
@@ -27,7 +28,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use airlock_core::catalog::Catalog;
+use airlock_core::catalog::{Catalog, Tool};
 use airlock_core::code::Code;
 use airlock_core::decide::{Answer, AuthorizedCall, Question, Standing};
 use airlock_core::flow::{Carried, FlowSpec, Labels};
@@ -60,6 +61,7 @@ use going::Going;
 use servers::Servers;
 use shares::Shares;
 pub(crate) use shelf::Known;
+use tools::tool_unusable;
 
 pub use build_error::BuildError;
 pub use builder::Builder;
@@ -344,6 +346,15 @@ impl Broker {
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         self.known().problems.clone()
+    }
+
+    /// Tools of which no call can be made, since their input schemas make no sense. It compiles
+    /// the schemas of all tools; a run compiles those of the tools that it calls.
+    #[must_use]
+    pub fn unusable_tools(&self) -> Vec<Problem> {
+        let catalog = self.catalog();
+        let unusable = |tool: &Arc<Tool>| Some(tool_unusable(&tool.id, tool.input.unusable()?));
+        catalog.tools().filter_map(unusable).collect()
     }
 
     /// What the servers said of their tools when they were connected, as a lock file has it.

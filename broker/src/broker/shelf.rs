@@ -16,7 +16,7 @@ use codegen::stub::StubTable;
 use tokio::sync::watch;
 
 use super::BuildError;
-use super::checks::CompiledChecks;
+use super::checks::AllChecks;
 use super::locked;
 use super::roster::{Change, Roster};
 use super::sources::{Ruling, Sources};
@@ -60,7 +60,7 @@ pub(super) struct Shelf {
 /// What the next state is made from.
 struct Making {
     roster: Roster,
-    checks: CompiledChecks,
+    checks: AllChecks,
     files: Loaded,
     ruling: Ruling,
 }
@@ -106,7 +106,7 @@ impl Shelf {
         sources: Sources,
         roster: Roster,
         opened: Opened,
-        mut checks: CompiledChecks,
+        mut checks: AllChecks,
     ) -> Result<Self, BuildError> {
         let files = opened.loaded;
         let (known, ruling) = match sources.assemble(&roster, &files, &mut checks) {

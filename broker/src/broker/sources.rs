@@ -11,7 +11,7 @@ use airlock_core::problem::Problem;
 use airlock_core::rules::{Rule, Rules};
 use airlock_core::session::Disclosed;
 
-use super::checks::CompiledChecks;
+use super::checks::AllChecks;
 use super::roster::Roster;
 use super::shelf::Known;
 use super::tools::{Offered, Tools, unmatched};
@@ -53,7 +53,7 @@ impl Sources {
         &self,
         roster: &Roster,
         files: &Loaded,
-        checks: &mut CompiledChecks,
+        checks: &mut AllChecks,
     ) -> Result<(Known, Ruling), BuildError> {
         let tools = self.tools(roster, files, checks);
         let ruling = self.ruling(roster, &tools)?;
@@ -65,7 +65,7 @@ impl Sources {
         &self,
         roster: &Roster,
         files: &Loaded,
-        checks: &mut CompiledChecks,
+        checks: &mut AllChecks,
         ruling: &Ruling,
     ) -> Known {
         known(self.tools(roster, files, checks), roster, ruling)
@@ -82,7 +82,7 @@ impl Sources {
         roster.offered().chain(&self.own).collect()
     }
 
-    fn tools(&self, roster: &Roster, files: &Loaded, checks: &mut CompiledChecks) -> Tools {
+    fn tools(&self, roster: &Roster, files: &Loaded, checks: &mut AllChecks) -> Tools {
         Tools::of(&self.offered(roster), files, &self.sayings, checks)
     }
 

@@ -1,6 +1,6 @@
 //! From descriptions to the catalog that runs are given: names, digests, and
-//! validators compiled once. A tool that cannot be offered is a problem of its
-//! own and hides no other.
+//! checks. A tool that cannot be offered is a problem of its own and hides no
+//! other.
 
 use std::sync::Arc;
 
@@ -13,10 +13,12 @@ use codegen::description::Description;
 use codegen::stub::{StubTable, ToolStub};
 use serde_json::Value;
 
-use super::checks::CompiledChecks;
+use super::checks::AllChecks;
 use crate::config::Trust;
 use crate::lock_file::Pin;
 use crate::tool_files::{self, Loaded};
+
+const TO_ITS_AUTHOR: &str = "tell the server's author; its other tools are not touched";
 
 /// One server's tools as they were listed.
 #[derive(Debug)]
@@ -45,7 +47,7 @@ impl Tools {
         offered: &[&Offered],
         files: &Loaded,
         sayings: &Sayings,
-        checks: &mut CompiledChecks,
+        checks: &mut AllChecks,
     ) -> Self {
         let mut tools = Self::default();
         for offer in offered {
@@ -84,6 +86,7 @@ impl Tools {
                 tools: known,
             });
         }
+        checks.forget_others();
         match Catalog::new(servers) {
             Ok(catalog) => (tools.catalog, tools.stubs) = (catalog, table),
             Err(bad) => tools.problems.push(Problem::new(
@@ -101,16 +104,10 @@ impl Tools {
         server: &str,
         (trust, pin): (&Trust, &Pin),
         stub: &ToolStub,
-        checks: &mut CompiledChecks,
+        checks: &mut AllChecks,
     ) -> Option<Tool> {
         let description = self.descriptions.get(stub.description)?;
-        let checks = match checks.of(description) {
-            Ok(checks) => checks,
-            Err(why) => {
-                self.left_out(server, format!("`{}`: {why}", stub.wire_name));
-                return None;
-            }
-        };
+        let checks = checks.of(description);
         Some(Tool {
             id: ToolId {
                 server: ServerName(server.into()),
@@ -176,13 +173,13 @@ fn labelled(tool: Tool, sayings: &Sayings) -> Tool {
 }
 
 pub(super) fn tool_left_out(server: &str, why: String) -> Problem {
-    let next = "tell the server's author; its other tools are not touched";
-    Problem::new(
-        "tool-unusable",
-        format!("a tool of `{server}` is left out"),
-        why,
-        next,
-    )
+    let what = format!("a tool of `{server}` is left out");
+    Problem::new("tool-unusable", what, why, TO_ITS_AUTHOR)
+}
+
+pub(super) fn tool_unusable(tool: &ToolId, why: String) -> Problem {
+    let what = format!("the tool `{tool}` cannot be called");
+    Problem::new("tool-unusable", what, why, TO_ITS_AUTHOR)
 }
 
 /// A rule that is about nothing.
@@ -237,7 +234,7 @@ mod tests {
             &[&offered],
             &Loaded::default(),
             &Sayings::default(),
-            &mut CompiledChecks::new(UnknownKeys::Warn),
+            &mut AllChecks::new(UnknownKeys::Warn),
         )
     }
 

@@ -83,7 +83,8 @@ fn against_servers(
             .build()
             .await
             .map_err(build_problem)?;
-        let problems = broker.problems();
+        let mut problems = broker.problems();
+        problems.extend(broker.unusable_tools());
         problems
             .iter()
             .filter(|it| !matches!(&*it.code, "rule-unmatched" | "tool-renamed"))

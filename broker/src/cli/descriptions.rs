@@ -87,8 +87,9 @@ fn ask(
         let builder = Broker::builder().servers_required(required).config(config);
         let broker = builder.build().await.map_err(build_problem)?;
         let told = |it: &&Problem| !matches!(&*it.code, "rule-unmatched" | "tool-renamed");
-        broker
-            .problems()
+        let mut problems = broker.problems();
+        problems.extend(broker.unusable_tools());
+        problems
             .iter()
             .filter(told)
             .for_each(|it| screen.warning(it));

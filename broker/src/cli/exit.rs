@@ -40,7 +40,8 @@ pub fn of_report(report: &Report) -> u8 {
                 | Code::Refused
                 | Code::Unanswered
                 | Code::NotDisclosed
-                | Code::DescriptionChanged,
+                | Code::DescriptionChanged
+                | Code::ToolUnusable,
             ),
         ) => DENIED,
         (Status::Failed, _) => SCRIPT_FAILED,

@@ -94,7 +94,8 @@ fn asked(config: Config, required: bool, screen: &Screen) -> Result<Lock, Proble
         let builder = Broker::builder().servers_required(required).config(config);
         let broker = builder.build().await.map_err(build_problem)?;
         let told = |it: &&Problem| !matches!(&*it.code, "rule-unmatched" | "tool-renamed");
-        let problems = broker.problems();
+        let mut problems = broker.problems();
+        problems.extend(broker.unusable_tools());
         problems
             .iter()
             .filter(told)

@@ -167,10 +167,12 @@ fn found(
             .await
             .map_err(build_problem)?;
         let descriptions = broker.descriptions().to_vec();
+        let mut problems = broker.problems();
+        problems.extend(broker.unusable_tools());
         let found = Found {
             stubs: StubTable::build(&descriptions),
             descriptions,
-            problems: broker.problems(),
+            problems,
         };
         broker.close().await;
         Ok(found)

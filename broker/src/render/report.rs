@@ -233,6 +233,7 @@ fn next(code: Code) -> &'static str {
             "run it where somebody can answer, or give it a rule or a grant that allows the call"
         }
         Code::NotDisclosed => "`airlock types` prints the tools that there are",
+        Code::ToolUnusable => "tell the server's author; its other tools are not touched",
         Code::DescriptionChanged => {
             "`airlock lock diff` shows what has changed, `airlock lock` accepts it"
         }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use airlock_core::catalog::Tool;
 use airlock_core::id::{Digest, ServerName, ToolId, ToolName};
-use airlock_core::rules::Pattern;
 use airlock_core::search::{Document, Index};
 use codegen::declare::{self, Level};
 use codegen::description::Description;
+use codegen::stub::{ServerStubs, ToolStub};
 use codegen::tool_file::ToolFile;
 use serde_json::{Map, Value, json};
 
@@ -20,6 +20,8 @@ use crate::broker::{Broker, Known, ServerStatus};
 const FLAT_CHARS_MAX: usize = 64;
 /// Text of a page of declarations has about so many characters per token.
 const CHARS_PER_TOKEN: usize = 4;
+/// So many tools are declared first to see whether all could be.
+const TOOLS_TRIED: usize = 8;
 
 /// One tool as hosts and scripts know it.
 #[derive(Debug)]
@@ -144,15 +146,13 @@ impl Shelf {
 
     /// Declarations of these tools.
     pub(super) fn declarations(&self, tools: &[&Shown], level: Level) -> String {
-        let patterns: Vec<_> = tools
-            .iter()
-            .filter_map(|shown| Pattern::parse(&shown.name).ok())
-            .collect();
-        if patterns.is_empty() {
-            String::new()
-        } else {
-            self.broker.declarations(level, &patterns)
-        }
+        let ids = tools.iter().map(|shown| &shown.tool.id);
+        let chosen: HashSet<(&str, &str)> = ids.map(|it| (&*it.server.0, &*it.tool.0)).collect();
+        let only = |server: &ServerStubs, tool: &ToolStub| {
+            chosen.contains(&(server.server.as_str(), tool.wire_name.as_str()))
+        };
+        let known = self.broker.known();
+        declare::declare(&known.stubs, &known.descriptions, level, &only).text
     }
 
     /// The full description of one tool, under the name by which it was asked for.
@@ -171,6 +171,9 @@ impl Shelf {
             full.insert("inputSchema".into(), description.input_schema.clone());
             if let Some(output) = &description.output_schema {
                 full.insert("outputSchema".into(), output.clone());
+            }
+            if let Some(why) = shown.tool.input.unusable() {
+                full.insert("unusable".into(), why.into());
             }
             full.insert("digest".into(), description.digest.to_string().into());
             if let Some(file) = &description.file {
@@ -196,19 +199,29 @@ impl Shelf {
     }
 
     fn declarations_at_once(&self, settings: &Settings) -> Option<String> {
-        let all = || {
-            let tools: Vec<_> = self.tools.iter().collect();
+        let first = |count: usize| {
+            let tools: Vec<_> = self.tools.iter().take(count).collect();
             self.declarations(&tools, Level::Full)
         };
         match settings.disclosure {
             Disclosure::Progressive => None,
             // They would change with the servers, and the list with them.
             Disclosure::Auto if settings.mode == Mode::Stable => None,
-            Disclosure::Full => Some(all()),
+            Disclosure::Full => Some(first(self.tools.len())),
             Disclosure::Auto => {
-                let text = all();
-                let tokens = text.len().div_ceil(CHARS_PER_TOKEN) as u64;
-                (tokens <= settings.tokens_at_once()).then_some(text)
+                // Of a thousand tools the first few say already that it is too long.
+                let mut count = TOOLS_TRIED;
+                loop {
+                    let text = first(count);
+                    let tokens = text.len().div_ceil(CHARS_PER_TOKEN) as u64;
+                    if tokens > settings.tokens_at_once() {
+                        return None;
+                    }
+                    if count >= self.tools.len() {
+                        return Some(text);
+                    }
+                    count *= 2;
+                }
             }
         }
     }
@@ -359,6 +372,6 @@ fn merge(full: &mut Map<String, Value>, key: &str, ours: Value) {
 fn error_guidance() -> Value {
     json!(
         "In a script a failed call throws a ToolError with code, tool, message, retryable, content and structuredContent. \
-           `invalid-arguments`, `denied`, `refused` and `unanswered` mean that nothing happened; `tool-failed` that something may have."
+           `invalid-arguments`, `tool-unusable`, `denied`, `refused` and `unanswered` mean that nothing happened; `tool-failed` that something may have."
     )
 }

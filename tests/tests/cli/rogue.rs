@@ -172,17 +172,22 @@ fn one_bad_tool_hides_no_good_one() {
 }
 
 #[test]
-fn schemas_that_explode_are_left_out_in_time() {
+fn schemas_that_explode_are_refused_in_time_and_named_by_whoever_looks_at_all_of_them() {
     let code = "const word = (p) => p.then(() => 'returned', (e) => e.code ?? e.name); \
         return [await word(rogue.fine({})), await word((async () => rogue.bomb_remote_ref({a: 1}))())]";
     let ended = beside("list-bombs", code, &["--call-timeout", "300ms"]).expect_code(0);
     assert!(ended.wall < Duration::from_secs(8), "{:?}", ended.wall);
     let value = &ended.json()["value"];
     assert_eq!(value[0], "returned");
-    assert_ne!(
-        value[1], "returned",
+    assert_eq!(
+        value[1], "tool-unusable",
         "a schema that nobody can read lets nothing through"
     );
+    let home = Home::new();
+    let server = format!("rogue={} list-bombs", program("rogue-server").display());
+    let listed = home.run(["types", "--detail", "names", "--server", &server]);
+    let said = "the tool `rogue.bomb_remote_ref` cannot be called";
+    listed.expect_code(0).expect_stderr(said);
 }
 
 #[test]

@@ -178,6 +178,22 @@ fn what_was_shown_is_bound_to_the_call_its_tool_and_its_arguments() {
 }
 
 #[test]
+fn a_tool_whose_arguments_nobody_can_check_is_not_called_whatever_the_rules_say() {
+    let mut tool = crate::testing::tool("fs.read");
+    tool.input = crate::testing::unusable();
+    let standing = Standing {
+        catalog: Arc::new(crate::testing::catalog_of(vec![tool])),
+        rules: Arc::new(crate::testing::rules(&["allow *"])),
+        disclosed: crate::session::Disclosed::All,
+    };
+    let decision = decide(call(1, "fs.read", "{}"), &standing, &mut grants());
+    assert_eq!(
+        describe(&decision),
+        "tool-unusable: its schema makes no sense"
+    );
+}
+
+#[test]
 fn what_a_finding_repeats_of_the_arguments_is_bounded() {
     let mut long = crate::testing::tool("fs.read");
     long.input = crate::catalog::Check::new(|_| vec!["x".repeat(100_000); 20]);

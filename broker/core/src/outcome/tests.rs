@@ -275,3 +275,14 @@ fn a_tool_that_promises_structured_content_may_spell_it_in_its_text() {
     };
     check_value(&checked, &text("five"), None, r#""five""#);
 }
+
+#[test]
+fn an_output_schema_that_cannot_be_used_is_as_none() {
+    let unusable = Tool {
+        output: Some(crate::testing::unusable()),
+        ..tool("fs.read")
+    };
+    let text = r#"[{"type":"text","text":"hello"}]"#;
+    check_value(&unusable, text, None, r#""hello""#);
+    check_value(&unusable, text, Some(r#"{"n":1}"#), r#"{"n":1}"#);
+}

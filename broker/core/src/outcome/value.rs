@@ -52,9 +52,10 @@ impl CallResult {
     }
 
     pub(super) fn value(mut self, tool: &Tool, limits: &Limits) -> Result<Vec<u8>, Unusable> {
-        match (self.structured.take(), &tool.output) {
+        let usable = |it: &&Check| it.unusable().is_none();
+        match (self.structured.take(), tool.output.as_ref().filter(usable)) {
             (Some(structured), output) => {
-                let refused = output.as_ref().and_then(|it| refused(it, &structured));
+                let refused = output.and_then(|it| refused(it, &structured));
                 match refused {
                     Some(why) => Err((structured, why)),
                     None => unwrapped(structured, tool),

@@ -77,6 +77,11 @@ pub(super) fn call(
                 "// `{name}` was not found; there are {available}\n"
             ));
         }
+        for shown in &disclosed.found {
+            if let Some(why) = shown.tool.input.unusable() {
+                text.push_str(&format!("// `{}` cannot be called: {why}\n", shown.name));
+            }
+        }
         if let Some(handle) = &request.handle {
             text.push_str(&format!(
                 "// give run_script and call_tool: session = \"{handle}\"\n"
