@@ -154,6 +154,7 @@ fn each_part_of_a_field_is_chosen_by_itself(visit: &mut Visit) -> Result<()> {
     visit
         .browser
         .wait("document.querySelector('.card .fields')?.innerText.includes('b@x.example')")?;
+    visit.asked(1)?;
     visit.browser.click(".card .no")?;
     ensure!(visit.value(running)? == json!(["sent", "refused"]));
     ensure!(visit.reached().len() == 1);
