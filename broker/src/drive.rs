@@ -15,7 +15,7 @@ pub(crate) use record::Record;
 pub(crate) async fn drive(spec: RunSpec, mut hands: Hands<'_>) -> Report {
     let (mut run, mut effects) = Run::start(spec, hands.now_ms());
     loop {
-        if let Some(report) = hands.perform(effects, run.deadline_at_ms()).await {
+        if let Some(report) = hands.perform(effects, &run).await {
             return report;
         }
         let events = hands.wait().await;

@@ -19,6 +19,9 @@ use crate::upstream::Transport;
 const LINKS_MAX: u32 = 40;
 /// Decoding more than this finds nothing that a server would read.
 const DECODINGS_MAX: u32 = 2;
+/// Of the calls of one step. A path beyond counts as one that leads outside: a script that names
+/// more of them than anybody looks at has hidden none.
+const LOOKS_MAX: usize = 10_000;
 
 /// The configured roots, and where each server's relative paths begin.
 #[derive(Debug)]
@@ -57,13 +60,19 @@ impl Resolver {
         }
         named
             .into_iter()
-            .filter_map(|path| {
+            .enumerate()
+            .filter_map(|(at, path)| {
                 let folder = match self.folders.get(&path.server) {
                     Some(folder) => folder.as_deref()?,
                     // A tool of this process.
                     None => self.here.as_deref()?,
                 };
-                let roots = Roots(self.roots_of(&path.text, folder));
+                let roots = if at < LOOKS_MAX {
+                    self.roots_of(&path.text, folder)
+                } else {
+                    [OUTSIDE.to_owned()].into()
+                };
+                let roots = Roots(roots);
                 Some(ResolvedPath { path, roots })
             })
             .collect()

@@ -5,6 +5,7 @@
 pub mod binary;
 pub mod browser;
 pub mod case_file;
+pub mod changing;
 pub mod command;
 pub mod real_hosts;
 pub mod real_servers;

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use sandbox_protocol::{ServerStubs, ToolStub};
+use sandbox_protocol::{OpenCall, ServerStubs, ToolStub};
 use serde_json::Value;
 
 use crate::flow::Labelling;
@@ -190,13 +190,14 @@ impl Catalog {
         self.by_id.get(id)
     }
 
-    /// The tool that a guest means by its two indexes into [`Catalog::stubs`].
+    /// The tool that a guest means by its two indexes into [`Catalog::stubs`]. Only a run knows
+    /// which catalog its guest was started with, so nobody outside of this crate may ask.
     #[must_use]
-    pub fn at(&self, server: u16, tool: u16) -> Option<&Arc<Tool>> {
+    pub(crate) fn meant(&self, call: &OpenCall) -> Option<&Arc<Tool>> {
         self.servers
-            .get(usize::from(server))?
+            .get(usize::from(call.server))?
             .tools
-            .get(usize::from(tool))
+            .get(usize::from(call.tool))
     }
 
     /// What the guest is started with.

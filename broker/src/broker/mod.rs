@@ -387,11 +387,6 @@ impl Inner {
         self.servers.shelf.now()
     }
 
-    /// The tools, without a look at the tool files: what they say decides nothing.
-    pub(crate) fn catalog(&self) -> Arc<Catalog> {
-        Arc::clone(&self.servers.shelf.last().1.standing.catalog)
-    }
-
     /// Performs a call that was decided: in this process, or by its server.
     pub(crate) fn call(
         &self,

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use airlock_core::decide::{Answer, AuthorizedCall, Question};
 use airlock_core::effect::{Effect, Event, GuestStop, GuestUsage};
-use airlock_core::flow;
 use airlock_core::grant::Use;
 use airlock_core::id::{CallId, GrantId};
 use airlock_core::limits::Limits;
 use airlock_core::outcome::{LostCause, Reply};
 use airlock_core::report::Report;
+use airlock_core::run::Run;
 use futures_util::future::{AbortHandle, Abortable, LocalBoxFuture};
 use futures_util::stream::FuturesUnordered;
 use sandbox_protocol::Step;
@@ -94,12 +94,8 @@ impl<'a> Hands<'a> {
 
     /// Performs effects in order; the report, when the run is over. If an entry cannot be
     /// written, nothing that follows it is done.
-    pub(super) async fn perform(
-        &mut self,
-        effects: Vec<Effect>,
-        deadline_at_ms: u64,
-    ) -> Option<Report> {
-        match self.try_perform(effects, deadline_at_ms).await {
+    pub(super) async fn perform(&mut self, effects: Vec<Effect>, run: &Run) -> Option<Report> {
+        match self.try_perform(effects, run).await {
             Ok(report) => report,
             Err(error) => {
                 self.heard.push(Event::AppendFailed {
@@ -113,7 +109,7 @@ impl<'a> Hands<'a> {
     async fn try_perform(
         &mut self,
         effects: Vec<Effect>,
-        deadline_at_ms: u64,
+        run: &Run,
     ) -> Result<Option<Report>, RecordError> {
         for effect in effects {
             // Entries that follow each other share one write.
@@ -125,18 +121,18 @@ impl<'a> Hands<'a> {
                 Effect::StartGuest(start) => {
                     self.let_calls_leave().await;
                     let bounds = GuestBounds {
-                        deadline_at_ms,
+                        deadline_at_ms: run.deadline_at_ms(),
                         ..GuestBounds::of(&self.limits)
                     };
                     let mut guest = self.broker.sandbox.guest(bounds, self.cancel.stop_handle());
-                    self.came(guest.start(&start), guest.usage());
+                    self.came(guest.start(&start), guest.usage(), run);
                     self.guest = Some(guest);
                 }
                 Effect::Resume(resume) => {
                     self.let_calls_leave().await;
                     if let Some(mut guest) = self.guest.take() {
-                        guest.stop_at_ms(deadline_at_ms);
-                        self.came(guest.resume(&resume), guest.usage());
+                        guest.stop_at_ms(run.deadline_at_ms());
+                        self.came(guest.resume(&resume), guest.usage(), run);
                         self.guest = Some(guest);
                     }
                 }
@@ -227,19 +223,18 @@ impl<'a> Hands<'a> {
     }
 
     /// Where the paths lead that the calls of a step name, before they are decided.
-    fn resolve(&mut self, step: &Step) {
-        let catalog = self.broker.catalog();
-        let named = flow::named(&catalog, &step.calls, &self.limits);
+    fn resolve(&mut self, step: &Step, run: &Run) {
+        let named = run.paths_of(step);
         if !named.is_empty() {
             let paths = self.broker.resolver.resolve(named);
             self.heard.push(Event::Resolved { paths });
         }
     }
 
-    fn came(&mut self, came: Result<Step, GuestStop>, usage: GuestUsage) {
+    fn came(&mut self, came: Result<Step, GuestStop>, usage: GuestUsage, run: &Run) {
         let secrets = &self.broker.secrets;
         if let Ok(step) = &came {
-            self.resolve(step);
+            self.resolve(step, run);
         }
         self.heard.push(match came {
             Ok(mut step) => {

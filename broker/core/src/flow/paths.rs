@@ -10,9 +10,6 @@ use crate::catalog::Catalog;
 use crate::id::ServerName;
 use crate::limits::Limits;
 
-/// Of the calls of one step; a path beyond stays unknown.
-const PATHS_MAX: usize = 10_000;
-
 /// A path as a call names it, on the machine of this server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NamedPath {
@@ -30,12 +27,13 @@ pub struct ResolvedPath {
     pub roots: Roots,
 }
 
-/// The paths that the guest's open calls name, as the labelling of their tools has it.
+/// The paths that the guest's open calls name, as the labelling of their tools has it. `catalog`
+/// is the one that the guest was started with.
 #[must_use]
-pub fn named(catalog: &Catalog, calls: &[OpenCall], limits: &Limits) -> BTreeSet<NamedPath> {
+pub(crate) fn named(catalog: &Catalog, calls: &[OpenCall], limits: &Limits) -> BTreeSet<NamedPath> {
     let mut found = BTreeSet::new();
     for call in calls {
-        let Some(tool) = catalog.at(call.server, call.tool) else {
+        let Some(tool) = catalog.meant(call) else {
             continue;
         };
         if tool.labelling.paths.is_empty() {
@@ -46,12 +44,10 @@ pub fn named(catalog: &Catalog, calls: &[OpenCall], limits: &Limits) -> BTreeSet
         };
         let fields = tool.labelling.paths.iter();
         for leaf in fields.flat_map(|field| field.leaves(args.value())) {
-            if found.len() < PATHS_MAX {
-                found.insert(NamedPath {
-                    server: tool.id.server.clone(),
-                    text: leaf.text,
-                });
-            }
+            found.insert(NamedPath {
+                server: tool.id.server.clone(),
+                text: leaf.text,
+            });
         }
     }
     found

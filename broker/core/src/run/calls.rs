@@ -197,13 +197,7 @@ impl Run {
     /// The script made a call.
     pub(super) fn called(&mut self, open: OpenCall) {
         let latest = self.calls.records.last().map(|record| record.ticket);
-        let Some(tool) = self
-            .spec
-            .standing
-            .catalog
-            .at(open.server, open.tool)
-            .map(Arc::clone)
-        else {
+        let Some(tool) = self.spec.standing.catalog.meant(&open).map(Arc::clone) else {
             return self.end(Ending::EngineFault {
                 why: "a call of a tool that has no stub".into(),
             });
@@ -260,7 +254,7 @@ impl Run {
     /// The script made a call in the step in which something else had ended the run.
     pub(super) fn not_started(&mut self, open: &OpenCall) {
         let catalog = &self.spec.standing.catalog;
-        let known = catalog.at(open.server, open.tool).map(Arc::clone);
+        let known = catalog.meant(open).map(Arc::clone);
         let latest = self.calls.records.last().map(|record| record.ticket);
         let room = self.calls.count() < self.spec.limits.calls_max;
         let Some(tool) = known.filter(|_| room && latest.is_none_or(|it| it < open.ticket)) else {

@@ -1,9 +1,11 @@
 //! What the guest says, and when it goes on.
 
+use std::collections::BTreeSet;
+
 use sandbox_protocol::{Resume, Step, StepState};
 
 use crate::effect::{GuestStop, GuestUsage};
-use crate::flow::ResolvedPath;
+use crate::flow::{NamedPath, ResolvedPath, named};
 use crate::journal::{Body, Resumed};
 use crate::limits::Limit;
 
@@ -11,6 +13,18 @@ use super::ending::Ending;
 use super::{Guest, Run};
 
 impl Run {
+    /// The paths that the calls of a step name; where they lead is to be said with
+    /// [`Event::Resolved`](crate::effect::Event::Resolved) before the step. None when nobody
+    /// asks for facts.
+    #[must_use]
+    pub fn paths_of(&self, step: &Step) -> BTreeSet<NamedPath> {
+        if self.watch.is_none() {
+            return BTreeSet::new();
+        }
+        let catalog = &self.spec.standing.catalog;
+        named(catalog, &step.calls, &self.spec.limits)
+    }
+
     pub(super) fn resolved(&mut self, paths: Vec<ResolvedPath>) {
         if let Some(watch) = &mut self.watch {
             watch.resolved(paths);

@@ -1,0 +1,101 @@
+//! An MCP server on stdio whose tools stand in a file that a test rewrites.
+//!
+//! `changing-server FOLDER`: `FOLDER/tools.json` is what it lists, each time anew. Its tool
+//! `change` says that the list has changed, `die` ends the process, `wait` answers as soon as
+//! `FOLDER/go` is there, and every other tool answers with its own name. While `FOLDER/hold`
+//! is there it shakes no hands, while `FOLDER/hold-list` is there it lists nothing, and while
+//! `FOLDER/fail-list` is there it answers a list with an error. `FOLDER/log` gets a line for
+//! its start, each list and each call.
+
+use std::fs::File;
+use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+fn main() -> std::io::Result<()> {
+    let folder = PathBuf::from(std::env::args_os().nth(1).unwrap_or_default());
+    note(&folder, "start")?;
+    for line in std::io::stdin().lock().lines() {
+        let Ok(message) = serde_json::from_str::<Value>(&line?) else {
+            continue;
+        };
+        if message.get("id").is_some() && message.get("method").is_some() {
+            let folder = folder.clone();
+            thread::spawn(move || answer(&folder, &message));
+        }
+    }
+    Ok(())
+}
+
+fn answer(folder: &Path, message: &Value) -> std::io::Result<()> {
+    let result = match message["method"].as_str().unwrap_or_default() {
+        "initialize" => {
+            while_there(&folder.join("hold"));
+            json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": {"tools": {"listChanged": true}},
+                "serverInfo": {"name": "changing", "version": "1"},
+            })
+        }
+        "tools/list" if folder.join("fail-list").exists() => {
+            note(folder, "list failed")?;
+            return fail(message, -32_603, "no list today");
+        }
+        "tools/list" => {
+            while_there(&folder.join("hold-list"));
+            let tools = std::fs::read(folder.join("tools.json"))?;
+            note(folder, "list")?;
+            json!({"tools": serde_json::from_slice::<Value>(&tools)?})
+        }
+        "tools/call" => call(
+            folder,
+            message["params"]["name"].as_str().unwrap_or_default(),
+        )?,
+        "ping" => json!({}),
+        _ => return fail(message, -32_601, "no such method"),
+    };
+    send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))
+}
+
+fn call(folder: &Path, tool: &str) -> std::io::Result<Value> {
+    note(folder, &format!("call {tool}"))?;
+    match tool {
+        "change" => {
+            send(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))?;
+        }
+        "die" => std::process::exit(3),
+        "wait" => {
+            while !folder.join("go").exists() {
+                thread::park_timeout(Duration::from_millis(2));
+            }
+        }
+        _ => {}
+    }
+    Ok(json!({"content": [{"type": "text", "text": tool}]}))
+}
+
+fn while_there(path: &Path) {
+    while path.exists() {
+        thread::park_timeout(Duration::from_millis(2));
+    }
+}
+
+fn note(folder: &Path, line: &str) -> std::io::Result<()> {
+    let log = folder.join("log");
+    let mut log = File::options().create(true).append(true).open(log)?;
+    writeln!(log, "{line}")
+}
+
+fn fail(message: &Value, code: i64, why: &str) -> std::io::Result<()> {
+    let error = json!({"code": code, "message": why});
+    send(&json!({"jsonrpc": "2.0", "id": message["id"], "error": error}))
+}
+
+fn send(message: &Value) -> std::io::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{message}")?;
+    stdout.flush()
+}

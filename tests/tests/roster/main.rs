@@ -1,0 +1,31 @@
+//! Servers that join, change, die and rest while scripts run: a call is decided with what its
+//! run knows, and leaves only to a server that still says the same.
+
+mod paths;
+
+use airlock::core::report::Report;
+use airlock::{Broker, Script};
+use serde_json::Value;
+
+/// Waits until something that is known of the servers is so.
+async fn until(broker: &Broker, holds: impl Fn(&Broker) -> bool) {
+    let mut changes = broker.changes();
+    while !holds(broker) {
+        changes.changed().await.unwrap();
+    }
+}
+
+fn offers(broker: &Broker, tool: &str) -> bool {
+    let catalog = broker.catalog();
+    catalog.tools().any(|it| it.id.to_string() == tool)
+}
+
+async fn run(broker: &Broker, script: &str) -> Report {
+    broker.run(Script::body(script)).report().await
+}
+
+fn value(report: &Report) -> Value {
+    let text = report.value.as_ref();
+    let text = text.unwrap_or_else(|| panic!("no value: {report:?}"));
+    serde_json::from_str(text.get()).unwrap()
+}

@@ -1,0 +1,85 @@
+//! Paths are looked up for the tools that the run was started with.
+
+use airlock::config::{Config, Environment, Flags};
+use airlock::{Broker, Script};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tests::binary::workspace;
+use tests::changing::{Changing, tool};
+
+use super::{offers, run, until, value};
+
+/// Reading is allowed as long as it stays in the folder `project`.
+const LABELS: &str = r#"
+[labels.fs]
+reads = []
+writes = []
+[labels.fs.tools.read]
+paths = ["/path", "/paths/*"]
+[roots]
+project = "PROJECT"
+"#;
+
+/// What became of reading a path.
+const READ: &str =
+    "const read = (path) => fs.read({ path }).then(() => 'returned', (e) => e.code);";
+
+async fn broker(home: &TempDir, servers: &[&Changing]) -> Broker {
+    let project = home.path().join("project");
+    std::fs::create_dir_all(&project).unwrap();
+    let labels = home.path().join("labels.toml");
+    let text = LABELS.replace("PROJECT", &project.display().to_string());
+    std::fs::write(&labels, text).unwrap();
+    let flags = Flags {
+        servers: servers.iter().map(|it| it.flag()).collect(),
+        policies: vec![workspace().join("policies")],
+        labels: vec![labels],
+        state_dir: Some(home.path().join("state")),
+        ..Flags::default()
+    };
+    let config = Config::load(flags, &Environment::from([])).unwrap();
+    let broker = Broker::builder().config(config).servers_join_later(true);
+    broker.build().await.unwrap()
+}
+
+fn inside(home: &TempDir) -> String {
+    home.path().join("project/a.txt").display().to_string()
+}
+
+#[tokio::test]
+async fn a_server_that_joins_during_a_run_moves_no_fence() {
+    let home = TempDir::new().unwrap();
+    let fs = Changing::new("fs", &[tool("read"), tool("wait")]);
+    // Before `fs` in the order of names, so that everything moves when it joins.
+    let early = Changing::new("aaa", &[tool("read"), tool("wait")]);
+    early.put("hold");
+    let broker = broker(&home, &[&fs, &early]).await;
+    until(&broker, |it| offers(it, "fs.read")).await;
+    let code = format!(
+        "{READ} const before = [await read({0}), await read('/etc/passwd')]; \
+         await fs.wait({{}}); return [before, [await read({0}), await read('/etc/passwd')]]",
+        Value::from(inside(&home))
+    );
+    let running = broker.run(Script::body(code));
+    fs.until("call wait", 1).await;
+    early.take("hold");
+    until(&broker, |it| offers(it, "aaa.read")).await;
+    fs.put("go");
+    let expected = json!(["returned", "unanswered"]);
+    assert_eq!(value(&running.report().await), json!([expected, expected]));
+    assert_eq!(fs.noted("call read"), 2, "those that stay inside");
+    broker.close().await;
+}
+
+#[tokio::test]
+async fn more_paths_than_anybody_looks_at_hide_none_that_leads_outside() {
+    let home = TempDir::new().unwrap();
+    let fs = Changing::new("fs", &[tool("read")]);
+    let broker = broker(&home, &[&fs]).await;
+    until(&broker, |it| offers(it, "fs.read")).await;
+    let code = "const paths = [...Array(10001).keys()].map(String).concat('~/x'); \
+                return await fs.read({ paths }).then(() => 'returned', (e) => e.code)";
+    assert_eq!(value(&run(&broker, code).await), "unanswered");
+    assert_eq!(fs.noted("call read"), 0);
+    broker.close().await;
+}
