@@ -32,6 +32,6 @@ pub mod upstream;
 pub use airlock_core as core;
 pub use approver::Approver;
 pub use broker::{
-    Broker, BuildError, Builder, Cancel, Check, CheckReport, InProcessTool, NoChance, RunEvent,
-    Running, Script, Seat, ServerState, ServerStatus, ToolFailure,
+    Broker, BuildError, Builder, Cancel, Check, CheckReport, Described, InProcessTool, Librarian,
+    NoChance, RunEvent, Running, Script, Seat, ServerState, ServerStatus, ToolFailure,
 };

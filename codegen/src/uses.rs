@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    BindingIdentifier, ComputedMemberExpression, Expression, IdentifierReference,
-    StaticMemberExpression,
+    BindingIdentifier, CallExpression, ComputedMemberExpression, Expression, IdentifierReference,
+    ObjectPropertyKind, StaticMemberExpression,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::{ParseOptions, Parser};
@@ -18,6 +18,17 @@ pub struct Uses {
     /// `object.member`, also written `object["member"]`.
     pub members: HashSet<(String, String)>,
     pub names: HashSet<String>,
+    /// Tools that the script reads about before it calls them, as far as that is plain to see.
+    pub described: Described,
+}
+
+/// What a script gives to `airlock.describe`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Described {
+    /// Names that stand in the script.
+    pub names: HashSet<String>,
+    /// Whether there may be others, which only the run knows.
+    pub others: bool,
 }
 
 /// Nothing for a text that cannot be read as a script at all.
@@ -39,7 +50,16 @@ pub fn of(script: &str) -> Uses {
         .parse();
     let mut seen = Seen::default();
     seen.visit_program(&parsed.program);
-    let Seen { mut uses, declared } = seen;
+    let Seen {
+        mut uses,
+        declared,
+        mentions,
+        plain,
+    } = seen;
+    uses.described.others = mentions > plain;
+    if declared.contains(OWN) {
+        uses.described = Described::default();
+    }
     uses.members
         .retain(|(object, _)| !declared.contains(object));
     uses.names.retain(|name| !declared.contains(name));
@@ -66,11 +86,24 @@ fn nesting(script: &str) -> usize {
 struct Seen {
     uses: Uses,
     declared: HashSet<String>,
+    /// How often the script speaks of describing, or of all that it can be a part of.
+    mentions: usize,
+    /// How often it says there which tools.
+    plain: usize,
 }
+
+/// The global that carries airlock's own tools, and the one that reads descriptions.
+const OWN: &str = "airlock";
+const DESCRIBE: &str = "describe";
+const DESCRIBE_FLAT: &str = "airlock_describe";
 
 impl Seen {
     fn member(&mut self, object: &Expression<'_>, member: &str) {
         if let Expression::Identifier(object) = object {
+            // Any other member is no way to describe.
+            if object.name == OWN && member != DESCRIBE {
+                self.plain += 1;
+            }
             let pair = (object.name.to_string(), member.to_owned());
             self.uses.members.insert(pair);
         }
@@ -90,13 +123,71 @@ impl<'a> Visit<'a> for Seen {
         walk::walk_computed_member_expression(self, it);
     }
 
+    fn visit_call_expression(&mut self, it: &CallExpression<'a>) {
+        if is_describe(&it.callee)
+            && let Some(names) = names_in(it)
+        {
+            self.plain += 1;
+            self.uses.described.names.extend(names);
+        }
+        walk::walk_call_expression(self, it);
+    }
+
     fn visit_identifier_reference(&mut self, it: &IdentifierReference<'a>) {
+        if it.name == OWN || it.name == DESCRIBE_FLAT {
+            self.mentions += 1;
+        }
         self.uses.names.insert(it.name.to_string());
     }
 
     fn visit_binding_identifier(&mut self, it: &BindingIdentifier<'a>) {
         self.declared.insert(it.name.to_string());
     }
+}
+
+fn is_describe(callee: &Expression<'_>) -> bool {
+    match callee {
+        Expression::Identifier(name) => name.name == DESCRIBE_FLAT,
+        Expression::StaticMemberExpression(it) => {
+            it.property.name == DESCRIBE
+                && matches!(&it.object, Expression::Identifier(object) if object.name == OWN)
+        }
+        _ => false,
+    }
+}
+
+/// The tools of `describe({tools: ["server.tool"]})`; none where they are not written out.
+fn names_in(call: &CallExpression<'_>) -> Option<Vec<String>> {
+    let [only] = call.arguments.as_slice() else {
+        return None;
+    };
+    let Expression::ObjectExpression(object) = only.as_expression()? else {
+        return None;
+    };
+    let mut names = Vec::new();
+    for property in &object.properties {
+        let ObjectPropertyKind::ObjectProperty(property) = property else {
+            return None;
+        };
+        if property.key.static_name()? != "tools" {
+            continue;
+        }
+        match &property.value {
+            Expression::StringLiteral(text) => {
+                names.extend(text.value.split(',').map(|it| it.trim().to_owned()));
+            }
+            Expression::ArrayExpression(array) => {
+                for element in &array.elements {
+                    let Some(Expression::StringLiteral(text)) = element.as_expression() else {
+                        return None;
+                    };
+                    names.push(text.value.to_string());
+                }
+            }
+            _ => return None,
+        }
+    }
+    Some(names)
 }
 
 #[cfg(test)]
@@ -137,6 +228,55 @@ mod tests {
             &["fs.list", "fs.read"],
             &[],
         );
+    }
+
+    #[test]
+    fn what_a_script_reads_about_first_is_seen_where_it_says_so() {
+        for (script, names, others) in [
+            (
+                "await airlock.describe({tools: ['fs.read', \"fs.write\"]}); fs.read({})",
+                &["fs.read", "fs.write"] as &[&str],
+                false,
+            ),
+            (
+                "airlock_describe({tools: 'a.b, c.d'})",
+                &["a.b", "c.d"],
+                false,
+            ),
+            ("airlock.search({query: 'x'}); fs.read({})", &[], false),
+            ("airlock.describe({tools: found})", &[], true),
+            ("airlock.describe({...found})", &[], true),
+            ("airlock.describe({tools: [a, 'fs.read']})", &[], true),
+            (
+                "airlock.describe({tools: ['a.b']}); airlock.describe({tools})",
+                &["a.b"],
+                true,
+            ),
+            (
+                "const {describe} = airlock; describe({tools: 'a.b'})",
+                &[],
+                true,
+            ),
+            (
+                "const d = airlock['describe']; d({tools: 'a.b'})",
+                &[],
+                true,
+            ),
+            (
+                "const airlock = {describe() {}}; airlock.describe(x)",
+                &[],
+                false,
+            ),
+        ] {
+            let described = of(script).described;
+            let mut found: Vec<_> = described.names.iter().map(String::as_str).collect();
+            found.sort_unstable();
+            assert_eq!(
+                (found.as_slice(), described.others),
+                (names, others),
+                "{script}"
+            );
+        }
     }
 
     #[test]

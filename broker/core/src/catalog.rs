@@ -12,6 +12,9 @@ use serde_json::Value;
 use crate::flow::Labelling;
 use crate::id::{Digest, ServerName, ToolId};
 
+/// The server's name of airlock's own tools.
+pub const OWN_SERVER: &str = "airlock";
+
 #[derive(Debug, Clone)]
 pub struct Tool {
     pub id: ToolId,
@@ -22,6 +25,7 @@ pub struct Tool {
     pub description_digest: Digest,
     /// Of what its server itself says of it, without any tool file.
     pub upstream_digest: Digest,
+    pub whose: Whose,
     pub effects: Effects,
     /// What it reads and writes, as our configuration says.
     pub labelling: Arc<Labelling>,
@@ -38,6 +42,23 @@ pub struct Tool {
     /// Against the output schema, before the script sees the value; none when it has none. One
     /// that cannot be used is as none.
     pub output: Option<Check>,
+}
+
+/// Whose a tool is, and so what has to come before a call of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Whose {
+    /// A server's or the host application's: it is disclosed, and rules allow it.
+    #[default]
+    Other,
+    /// airlock's own, and it reaches nobody: nothing has to come before, and rules can forbid it.
+    OwnWithin,
+}
+
+impl Whose {
+    #[must_use]
+    pub fn is_own(self) -> bool {
+        self != Self::Other
+    }
 }
 
 /// What a tool may do outside. What we were told by the owner of this machine
@@ -125,6 +146,14 @@ pub struct Server {
     pub tools: Vec<Arc<Tool>>,
 }
 
+impl Server {
+    /// Whether it carries airlock's own tools.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.tools.iter().any(|tool| tool.whose.is_own())
+    }
+}
+
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     servers: Vec<Server>,
@@ -183,6 +212,12 @@ impl Catalog {
 
     pub fn tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
         self.servers.iter().flat_map(|server| &server.tools)
+    }
+
+    /// Whether there is any tool besides airlock's own.
+    #[must_use]
+    pub fn has_others(&self) -> bool {
+        self.tools().any(|tool| !tool.whose.is_own())
     }
 
     #[must_use]

@@ -16,7 +16,7 @@ use crate::call::AuthorizedCall;
 use crate::decide::{Answer, Question};
 use crate::flow::ResolvedPath;
 use crate::grant::{Grant, Use};
-use crate::id::{CallId, GrantId};
+use crate::id::{CallId, Digest, GrantId, ToolId};
 use crate::journal::Entry;
 use crate::limits::Limit;
 use crate::outcome::Reply;
@@ -78,6 +78,11 @@ pub enum Event {
     Replied {
         call: CallId,
         reply: Reply,
+    },
+    /// These descriptions were shown in the run's session. It comes right before the reply that
+    /// shows them to the script.
+    Disclosed {
+        tools: Vec<(ToolId, Digest)>,
     },
     Answered {
         call: CallId,

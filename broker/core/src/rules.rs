@@ -23,6 +23,9 @@ use crate::policy::{Judged, Policies};
 
 pub use pattern::{BadPattern, Pattern, is_match};
 
+/// Why a tool of airlock's own is allowed that no rule denies.
+const WITHIN: &str = "it is airlock's own and reaches nobody, and no rule denies it";
+
 /// From the mildest to the strictest. The levels between are how much approval a call needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -137,6 +140,31 @@ impl Rules {
             Some(patterns) => stricter(patterns, judged.into()),
             None if policies.needs_permit() => judged.into(),
             None => stricter(self.by_default(), judged.into()),
+        }
+    }
+
+    /// The same for what reaches nobody: nothing has to allow it, and there is nothing to ask
+    /// about. What denies it denies it.
+    #[must_use]
+    pub fn consult_within(&self, call: &Call) -> Consulted {
+        let patterns = self.matching(&call.tool);
+        if let Some(denied) = patterns.filter(|it| it.level == Level::Deny) {
+            return denied;
+        }
+        let facts = call.facts.as_deref().cloned().unwrap_or_default();
+        let judged = self.policies.as_ref();
+        let judged = judged.map(|it| it.judge(&call.tool, &call.args, &facts));
+        match judged {
+            // Without the name of a rule it says that none permits.
+            Some(judged) if judged.level == Level::Deny && !judged.rules.is_empty() => {
+                judged.into()
+            }
+            _ => Consulted {
+                level: Level::Allow,
+                reasons: vec![WITHIN.to_owned()],
+                told: vec![WITHIN.to_owned()],
+                prompts: Vec::new(),
+            },
         }
     }
 

@@ -175,6 +175,7 @@ impl Run {
             Event::Stepped { step, usage } => self.stepped(step, usage),
             Event::GuestStopped { stop, usage } => self.guest_stopped(stop, usage),
             Event::Replied { call, reply } => self.replied(call, reply),
+            Event::Disclosed { tools } => self.disclosed(&tools),
             Event::Answered { call, answer } => self.answered(call, answer),
             Event::Cancelled { why } => self.end(Ending::Cancelled { why }),
             Event::Claimed { call, used } => self.claimed(call, used),

@@ -62,12 +62,16 @@ pub struct TooOften {
 }
 
 impl Disclosed {
-    /// Why a tool may not be called yet, and the code that goes with it.
+    /// Why a tool may not be called yet, and the code that goes with it. airlock's own need no
+    /// disclosure.
     #[must_use]
     pub fn objection(&self, tool: &Tool) -> Option<(Code, String)> {
         let Self::Only(disclosed) = self else {
             return None;
         };
+        if tool.whose.is_own() {
+            return None;
+        }
         let id = &tool.id;
         match disclosed.get(id) {
             Some(digest) if *digest == tool.description_digest => None,
@@ -87,6 +91,13 @@ impl Disclosed {
                     uri_of(id)
                 ),
             )),
+        }
+    }
+
+    /// These descriptions were shown in the session meanwhile.
+    pub fn add(&mut self, shown: &[(ToolId, Digest)]) {
+        if let Self::Only(disclosed) = self {
+            Arc::make_mut(disclosed).extend(shown.iter().cloned());
         }
     }
 
@@ -184,6 +195,20 @@ mod tests {
         let (code, why) = before.objection(&read).unwrap();
         assert_eq!(code, Code::NotDisclosed);
         assert!(why.contains("resource:///tool_descriptions?tools=fs.read"));
+    }
+
+    #[test]
+    fn what_was_shown_meanwhile_counts_from_then_on_and_our_own_tools_need_none() {
+        let read = tool("fs.read");
+        let session = Session::new(FetchRate::default(), 0);
+        let (mut view, other) = (session.disclosed(), session.disclosed());
+        view.add(&[(read.id.clone(), read.description_digest)]);
+        assert!(view.allows(&read) && !other.allows(&read));
+        let own = Tool {
+            whose: crate::catalog::Whose::OwnWithin,
+            ..tool("airlock.search")
+        };
+        assert!(other.allows(&own));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::call::{Args, Call, Site};
-use crate::catalog::{Catalog, Check, Effects, Looks, Server, Tool};
+use crate::catalog::{Catalog, Check, Effects, Looks, Server, Tool, Whose};
 use crate::decide::Standing;
 use crate::grant::{Binding, Grants};
 use crate::id::{CallId, Digest, RunId, ServerName, ToolId};
@@ -20,6 +20,7 @@ pub(crate) fn tool(id: &str) -> Tool {
         flat: String::new(),
         description_digest: Digest::of(id.to_string().as_bytes()),
         upstream_digest: Digest::of(id.to_string().as_bytes()),
+        whose: Whose::Other,
         effects: Effects::default(),
         labelling: Arc::default(),
         pinned: None,

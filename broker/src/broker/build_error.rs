@@ -1,5 +1,6 @@
 //! Why a broker did not come to be.
 
+use airlock_core::catalog::OWN_SERVER;
 use airlock_core::grant::Scope;
 use airlock_core::id::{BadName, GrantId};
 use airlock_core::policy::Finding;
@@ -18,6 +19,11 @@ pub enum BuildError {
     Name(#[from] BadName),
     #[error("the server name `{0}` is used twice")]
     NameTwice(String),
+    #[error(
+        "no server can be called `{}`: scripts find airlock's own tools there",
+        OWN_SERVER
+    )]
+    NameReserved,
     #[error("the sandbox cannot be loaded: {0}")]
     Sandbox(#[from] SandboxError),
     #[error("{0}")]

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use airlock_core::catalog::OWN_SERVER;
 use airlock_core::flow::FlowSpec;
 use airlock_core::grant::Grant;
 use airlock_core::id::{ServerName, ToolId};
@@ -22,7 +23,7 @@ use super::shares::Shares;
 use super::shelf::{Opened, Shelf};
 use super::sources::Sources;
 use super::tools::Offered;
-use super::{Broker, BuildError, InProcessTool, Inner};
+use super::{Broker, BuildError, InProcessTool, Inner, own};
 use crate::approver::Approver;
 use crate::clock::Clock;
 use crate::config::{
@@ -62,6 +63,7 @@ pub struct Builder {
     telemetry: Option<TelemetryConfig>,
     servers_required: bool,
     servers_join_later: bool,
+    discovery: bool,
     session: Option<SessionName>,
     project: Option<PathBuf>,
     grants: Vec<Grant>,
@@ -259,6 +261,14 @@ impl Builder {
         self
     }
 
+    /// Scripts then find `airlock.search` and `airlock.describe`, and no server can be called
+    /// `airlock`.
+    #[must_use]
+    pub fn discovery(mut self, discovery: bool) -> Self {
+        self.discovery = discovery;
+        self
+    }
+
     pub async fn build(self) -> Result<Broker, BuildError> {
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
         let state = StateDir::new(self.state_dir.clone().ok_or(BuildError::NoStateDir)?);
@@ -312,6 +322,7 @@ impl Builder {
                 ..FlowSpec::default()
             }),
             fsync: self.fsync,
+            discovery: self.discovery,
             compiler: Compiler::new(self.tsc, self.base_env, state.path()),
             shares,
             state,
@@ -359,6 +370,9 @@ impl Builder {
                 }),
             }
         }
+        if self.discovery {
+            own.push(own::offered());
+        }
         Sources {
             own,
             sayings: Arc::new(self.flow.sayings.clone()),
@@ -393,6 +407,12 @@ impl Builder {
             if names.contains(tool.server.as_str()) {
                 return Err(BuildError::NameTwice(tool.server.clone()));
             }
+        }
+        let mut all = names
+            .into_iter()
+            .chain(self.in_process.iter().map(|it| &*it.server));
+        if self.discovery && all.any(|name| name == OWN_SERVER) {
+            return Err(BuildError::NameReserved);
         }
         Ok(())
     }

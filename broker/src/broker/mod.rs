@@ -11,6 +11,7 @@ mod compiled;
 mod event;
 mod going;
 mod locked;
+pub(crate) mod own;
 mod policies;
 mod roster;
 mod running;
@@ -54,6 +55,7 @@ use crate::drive::{self, Hands, Record};
 use crate::journal_file::StateDir;
 use crate::resolve::Resolver;
 use crate::sandbox::Sandbox;
+use crate::serve::discovery;
 use crate::shared_file::SharedError;
 use crate::telemetry::{Telemetry, TraceIds};
 use crate::tsc::Compiler;
@@ -69,6 +71,7 @@ pub use cancel::Cancel;
 pub use chance::NoChance;
 pub use checked::{Check, CheckReport};
 pub use event::RunEvent;
+pub use own::{Described, Librarian};
 pub(crate) use policies::policies_of;
 pub use running::Running;
 pub use script::Script;
@@ -97,6 +100,8 @@ pub(crate) struct Inner {
     flow: Option<FlowSpec>,
     pub(crate) resolver: Resolver,
     fsync: Fsync,
+    /// Scripts find airlock's own tools.
+    discovery: bool,
     compiler: Compiler,
     shares: Shares,
     state: StateDir,
@@ -212,7 +217,12 @@ impl Broker {
             trace.hear(&event, broker.clock.now_ms());
             watch(event);
         };
+        // Who starts the run without a session has seen all tools.
+        let librarian = seat
+            .librarian
+            .or_else(|| broker.discovery.then(|| discovery::of(self)));
         let hands = Hands::new(broker, record, cancel, &mut watch)
+            .with_librarian(librarian.as_deref())
             .with_trace(ids)
             .with_limits(spec.limits)
             .with_approver(seat.approver.as_deref());
@@ -260,6 +270,12 @@ impl Broker {
     #[must_use]
     pub fn may_ever_call(&self, tool: &ToolId) -> bool {
         !self.rules().deny_always(tool)
+    }
+
+    /// Whether scripts find `airlock.search` and `airlock.describe`.
+    #[must_use]
+    pub fn has_discovery(&self) -> bool {
+        self.0.discovery
     }
 
     /// Whether a text may be repeated: no credential stands in it.
@@ -476,5 +492,7 @@ fn unreadable(error: &SharedError) -> Report {
 
 #[cfg(test)]
 mod grant_tests;
+#[cfg(test)]
+mod own_tests;
 #[cfg(test)]
 mod tests;

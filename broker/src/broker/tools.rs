@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use airlock_core::catalog::{Catalog, Effects, Server, Tool};
+use airlock_core::catalog::{Catalog, Effects, Server, Tool, Whose};
 use airlock_core::flow::Sayings;
 use airlock_core::id::{ServerName, ToolId, ToolName};
 use airlock_core::problem::Problem;
@@ -14,6 +14,7 @@ use codegen::stub::{StubTable, ToolStub};
 use serde_json::Value;
 
 use super::checks::AllChecks;
+use super::own;
 use crate::config::Trust;
 use crate::lock_file::Pin;
 use crate::tool_files::{self, Loaded};
@@ -117,6 +118,7 @@ impl Tools {
             flat: stub.flat.clone().unwrap_or_default(),
             description_digest: description.digest,
             upstream_digest: description.upstream,
+            whose: own::whose(server),
             effects: effects(description, trust),
             labelling: Arc::default(),
             pinned: pin.holds(description),
@@ -166,8 +168,12 @@ impl Tools {
 }
 
 fn labelled(tool: Tool, sayings: &Sayings) -> Tool {
+    let labelling = match tool.whose {
+        Whose::Other => sayings.labelling(&tool.id),
+        Whose::OwnWithin => sayings.labelling_over(&tool.id, own::labelling()),
+    };
     Tool {
-        labelling: Arc::new(sayings.labelling(&tool.id)),
+        labelling: Arc::new(labelling),
         ..tool
     }
 }

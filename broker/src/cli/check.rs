@@ -79,6 +79,7 @@ fn against_servers(
     runtime()?.block_on(async {
         let broker = Broker::builder()
             .servers_required(!options.servers.skip_unreachable)
+            .discovery(true)
             .config(config)
             .build()
             .await
@@ -109,6 +110,7 @@ fn against_files(
     }
     let found = saved::read(&options.from, options.servers.descriptions.clone())?;
     found.problems.iter().for_each(|it| screen.warning(it));
+    let found = found.with_own();
     let surface = Surface::new(&found.stubs, &found.descriptions);
     let (tsc, env) = (config.tsc.clone(), config.base_env.clone());
     let compiler = Compiler::new(tsc, env, &config.state_dir);

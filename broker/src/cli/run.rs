@@ -108,7 +108,7 @@ pub(super) fn run(options: RunOptions, environment: &Environment) -> Outcome {
         };
         let broker = job.connect(config).await?;
         let report = job.run(&broker, source.script.clone()).await;
-        let shown = job.show(&report, &source, broker.catalog().servers().is_empty());
+        let shown = job.show(&report, &source, !broker.catalog().has_others());
         let _ = tokio::time::timeout(CLOSE_WALL, broker.close()).await;
         shown.map(|()| report)
     })?;
@@ -174,7 +174,7 @@ struct Job<'a> {
 impl Job<'_> {
     async fn connect(&self, config: Config) -> Result<Broker, Problem> {
         let required = !self.options.servers.skip_unreachable;
-        let builder = Broker::builder().servers_required(required);
+        let builder = Broker::builder().servers_required(required).discovery(true);
         let builder = self.options.approval.equip(builder, &config, self.screen)?;
         let builder = builder.project(self.options.servers.project()?);
         let names: Vec<_> = config

@@ -177,7 +177,10 @@ async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) 
     };
     // No server holds up another; the person at the host is asked.
     let builder = approvers::elsewhere(Broker::builder(), &config, screen)?;
-    let builder = builder.servers_join_later(true).config(config);
+    let builder = builder
+        .servers_join_later(true)
+        .discovery(true)
+        .config(config);
     let ready = serve.clone();
     // Compiling what thousands of tools take keeps no host from shaking hands.
     let building = tokio::spawn(async move {
@@ -270,7 +273,9 @@ impl<'a> Crier<'a> {
         let line = match starting.count() {
             0 => {
                 let (catalog, place) = (broker.catalog(), &self.place);
-                let (tools, servers) = (catalog.tools().count(), catalog.servers().len());
+                let others = catalog.servers().iter().filter(|it| !it.is_own());
+                let counts = others.map(|it| it.tools.len());
+                let (servers, tools) = counts.fold((0, 0), |(n, sum), it| (n + 1, sum + it));
                 format!("serving {tools} tools of {servers} servers on {place}\n")
             }
             1 => format!("serving on {}; 1 server is starting\n", self.place),

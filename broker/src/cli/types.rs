@@ -18,7 +18,7 @@ use super::options::{ServerOptions, StateOptions, usage};
 use super::run::build_problem;
 use super::screen::Screen;
 use super::{Outcome, exit, print, print_json, runtime};
-use crate::broker::Broker;
+use crate::broker::{Broker, own};
 use crate::config::{Config, Environment};
 use crate::render::escape;
 
@@ -78,6 +78,19 @@ pub(super) struct Found {
     pub(super) problems: Vec<Problem>,
 }
 
+impl Found {
+    /// With airlock's own tools, as scripts find them.
+    pub(super) fn with_own(self) -> Self {
+        let mut descriptions = self.descriptions;
+        descriptions.extend(own::descriptions());
+        Self {
+            stubs: StubTable::build(&descriptions),
+            descriptions,
+            ..self
+        }
+    }
+}
+
 pub(super) fn run(options: TypesOptions, environment: &Environment) -> Outcome {
     let screen = Screen::of_process(environment, false);
     let patterns = options
@@ -104,6 +117,11 @@ pub(super) fn run(options: TypesOptions, environment: &Environment) -> Outcome {
         .filter(|(server, tool)| chosen(&server.server, &tool.wire_name))
         .map(|(server, tool)| format!("{}.{}", server.server, tool.wire_name))
         .collect();
+    // They are scripts' and nobody else's.
+    let found = match format {
+        Format::Ts if !found.descriptions.is_empty() => found.with_own(),
+        _ => found,
+    };
     let Declarations { text, degraded } = match format {
         Format::Ts => {
             let only =

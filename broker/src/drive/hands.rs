@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::pin::Pin;
 use std::time::Duration;
 
-use airlock_core::decide::{Answer, AuthorizedCall, Question};
+use airlock_core::decide::{Answer, AuthorizedCall, CallParts, Question};
 use airlock_core::effect::{Effect, Event, GuestStop, GuestUsage};
 use airlock_core::grant::Use;
 use airlock_core::id::{CallId, GrantId};
@@ -21,7 +21,7 @@ use super::Record;
 use super::record::RecordError;
 use super::strike;
 use crate::approver::Approver;
-use crate::broker::{Cancel, Inner, RunEvent};
+use crate::broker::{Cancel, Inner, Librarian, RunEvent, own};
 use crate::sandbox::{Guest, GuestBounds};
 use crate::telemetry::TraceIds;
 
@@ -32,6 +32,7 @@ pub(crate) struct Hands<'a> {
     pub(super) cancel: &'a Cancel,
     limits: Limits,
     approver: Option<&'a dyn Approver>,
+    librarian: Option<&'a dyn Librarian>,
     trace: Option<TraceIds>,
     record: Record,
     watch: &'a mut dyn FnMut(RunEvent),
@@ -59,6 +60,7 @@ impl<'a> Hands<'a> {
             cancel,
             limits: broker.limits,
             approver: None,
+            librarian: None,
             trace: None,
             record,
             watch,
@@ -81,6 +83,11 @@ impl<'a> Hands<'a> {
     /// Who is asked instead of the broker's approver.
     pub(crate) fn with_approver(self, approver: Option<&'a dyn Approver>) -> Self {
         Self { approver, ..self }
+    }
+
+    /// Who answers airlock's own tools.
+    pub(crate) fn with_librarian(self, librarian: Option<&'a dyn Librarian>) -> Self {
+        Self { librarian, ..self }
     }
 
     /// The trace that requests belong to.
@@ -170,6 +177,9 @@ impl<'a> Hands<'a> {
     }
 
     fn call(&mut self, call: AuthorizedCall) {
+        if call.catalog_tool().whose.is_own() {
+            return self.call_own(call);
+        }
         let (id, wall) = (
             call.id(),
             Duration::from_millis(self.limits.call_wall_ms_max),
@@ -191,6 +201,23 @@ impl<'a> Hands<'a> {
         self.aborts.insert(id, abort);
         self.calls
             .push(Abortable::new(Box::pin(bounded), registration));
+    }
+
+    /// It computes a little and waits for nobody.
+    fn call_own(&mut self, call: AuthorizedCall) {
+        let CallParts { id, tool, args, .. } = call.into_parts();
+        let (mut reply, disclosed) = match self.librarian {
+            Some(librarian) => own::ask(librarian, &tool, args.value()),
+            None => {
+                let why = "nobody answers it here".into();
+                (Reply::NotSent { why }, Vec::new())
+            }
+        };
+        strike::reply(&self.broker.secrets, &mut reply);
+        if !disclosed.is_empty() {
+            self.heard.push(Event::Disclosed { tools: disclosed });
+        }
+        self.heard.push(Event::Replied { call: id, reply });
     }
 
     fn ask(&mut self, question: Question) {

@@ -1,5 +1,7 @@
 //! Which tools a session may call, and the documented errors for those it may not.
 
+use std::collections::HashSet;
+
 use airlock_core::session::{DESCRIPTIONS_URI, Disclosed};
 use codegen::uses::{self, Uses};
 use serde_json::{Value, json};
@@ -16,8 +18,8 @@ pub(super) fn of(shelf: &Shelf, session: &HostSession) -> Disclosed {
     }
 }
 
-/// Tools that a script uses, or says that it will, and that were not disclosed; an error
-/// for names that no tool has.
+/// Tools that a script uses, or says that it will, and that were neither disclosed nor are
+/// described by the script itself; an error for names that no tool has.
 pub(super) fn missing(
     shelf: &Shelf,
     session: &HostSession,
@@ -41,8 +43,16 @@ pub(super) fn missing(
         return Ok(Vec::new());
     }
     let uses = uses::of(script);
+    // Which tools it reads about first, only the run knows; each call is held to that.
+    if uses.described.others {
+        return Ok(Vec::new());
+    }
+    let described = uses.described.names.iter();
+    let described: HashSet<&str> = described
+        .filter_map(|name| Some(shelf.find(name)?.name.as_str()))
+        .collect();
     let is_used = |tool: &super::shelf::Shown| {
-        let Uses { members, names } = &uses;
+        let Uses { members, names, .. } = &uses;
         let member = (tool.global.clone(), tool.tool.member.clone());
         members.contains(&member)
             || (!tool.tool.flat.is_empty() && names.contains(&tool.tool.flat))
@@ -55,7 +65,8 @@ pub(super) fn missing(
     let missing = shelf
         .tools
         .iter()
-        .filter(|tool| !disclosed.allows(&tool.tool) && is_used(tool));
+        .filter(|tool| !disclosed.allows(&tool.tool) && !described.contains(tool.name.as_str()))
+        .filter(|tool| is_used(tool));
     Ok(missing.map(|tool| tool.name.clone()).collect())
 }
 

@@ -9,6 +9,7 @@ mod awaiting;
 mod blocks;
 mod desk;
 mod disclosure;
+pub(crate) mod discovery;
 mod ending;
 mod filter;
 mod handing;

@@ -99,7 +99,7 @@ fn descriptions(
         let message = format!("at most {TOOLS_MAX} tools can be described at once");
         return Err(Refusal::invalid(message));
     }
-    let shelved = meta::disclose(desk, shelf, request, &wanted).map_err(|why| {
+    let shelved = meta::disclose(desk, shelf, &request.session, &wanted).map_err(|why| {
         let error = json!({"error": {"code": "RATE_LIMITED", "message": why}});
         Refusal {
             data: Some(error),

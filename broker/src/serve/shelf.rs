@@ -247,7 +247,8 @@ fn shown(known: &Known) -> Vec<Shown> {
             let Some(tool) = known.standing.catalog.find(&id).cloned() else {
                 continue;
             };
-            if rules.deny_always(&id) {
+            // Ours are not among what is searched and listed.
+            if tool.whose.is_own() || rules.deny_always(&id) {
                 continue;
             }
             let description = known.descriptions.get(stub.description);

@@ -3,6 +3,7 @@
 mod asks;
 mod criteria;
 mod disclosing;
+mod discovery;
 mod filtering;
 mod host;
 mod http;

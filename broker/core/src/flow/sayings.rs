@@ -55,7 +55,13 @@ impl Sayings {
 
     #[must_use]
     pub fn labelling(&self, tool: &ToolId) -> Labelling {
-        let mut base = Labelling::worst(self.classes());
+        self.labelling_over(tool, Labelling::worst(self.classes()))
+    }
+
+    /// The same for a tool of which something is known although nobody says anything.
+    #[must_use]
+    pub fn labelling_over(&self, tool: &ToolId, known: Labelling) -> Labelling {
+        let mut base = known;
         for saying in self.of_server(tool).filter(|it| it.tools.is_none()) {
             base = saying.applied_to(base);
         }

@@ -110,6 +110,11 @@ impl Watch {
         self.paths.clear();
     }
 
+    /// Descriptions that were shown meanwhile.
+    pub(crate) fn disclosed(&mut self, tools: &[(ToolId, Digest)]) {
+        self.disclosed.add(tools);
+    }
+
     pub(crate) fn facts(&mut self, call: CallId, tool: &Tool, args: &Args, now_ms: u64) -> Facts {
         if !self.labels.is_untrusted() {
             self.clean.insert(call);

@@ -3,7 +3,7 @@
 use sandbox_protocol::{Failure, Outcome};
 use serde_json::{Value, json};
 
-use crate::id::{CallId, Digest};
+use crate::id::{CallId, Digest, ToolId};
 use crate::journal::{Body, Settled};
 use crate::outcome::{Judged, Reply, judge};
 
@@ -31,6 +31,14 @@ impl Run {
         }
         self.settle(call, &judged, ms, true);
         self.tell(call, judged.outcome);
+    }
+
+    /// What is called from now on was disclosed.
+    pub(super) fn disclosed(&mut self, tools: &[(ToolId, Digest)]) {
+        self.spec.standing.disclosed.add(tools);
+        if let Some(watch) = &mut self.watch {
+            watch.disclosed(tools);
+        }
     }
 
     /// Records what became of a call that left.

@@ -67,7 +67,10 @@ impl SourceOptions {
         let required = !self.servers.skip_unreachable;
         let config = Config::load(self.into_flags(folders)?, environment)?;
         runtime()?.block_on(async {
-            let builder = Broker::builder().config(config).servers_required(required);
+            let builder = Broker::builder()
+                .config(config)
+                .discovery(true)
+                .servers_required(required);
             let broker = builder.build().await?;
             let (rules, descriptions) = (broker.rules(), broker.descriptions());
             let problems = broker.problems();

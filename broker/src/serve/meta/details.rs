@@ -5,8 +5,11 @@ use codegen::declare::Level;
 use serde_json::{Map, Value, json};
 
 use super::{Answered, names, only};
+use crate::broker::Described;
 use crate::serve::desk::Desk;
 use crate::serve::request::Request;
+use crate::serve::rpc;
+use crate::serve::session::HostSession;
 use crate::serve::shelf::{Shelf, Shown};
 
 /// Names that an error lists of all there are.
@@ -36,52 +39,23 @@ pub(super) fn call(
     request: &Request,
     args: &Map<String, Value>,
 ) -> Answered {
-    let known = ["tools", "name", "format", "session"];
-    let wanted = only(args, &known).and_then(|()| {
-        let mut wanted = names(args, "tools")?;
-        wanted.extend(names(args, "name")?);
-        Ok(wanted)
-    });
-    let wanted = match wanted {
-        Ok(wanted) if wanted.is_empty() => {
-            return Answered::wrong("name the tools, such as {\"tools\": [\"server.tool\"]}");
-        }
+    let (wanted, as_json) = match wanted(args) {
         Ok(wanted) => wanted,
         Err(why) => return Answered::wrong(why),
     };
-    let as_json = match args.get("format").map(Value::as_str) {
-        None | Some(Some("typescript")) => false,
-        Some(Some("json")) => true,
-        Some(_) => return Answered::wrong("`format` is neither `typescript` nor `json`"),
-    };
-    let disclosed = match disclose(desk, shelf, request, &wanted) {
-        Ok(disclosed) => disclosed,
+    let shelved = match disclose(desk, shelf, &request.session, &wanted) {
+        Ok(shelved) => shelved,
         Err(too_often) => return Answered::wrong(too_often),
     };
-    let is_error = disclosed.found.is_empty();
+    let is_error = shelved.found.is_empty();
     let text = if as_json || is_error {
-        let mut entries = disclosed.entries;
+        let mut entries = shelved.entries;
         if let Some(handle) = &request.handle {
             entries.insert("session".into(), handle.clone().into());
         }
         Value::Object(entries).to_string()
     } else {
-        let mut text = shelf.declarations(&disclosed.found, Level::Full);
-        for (name, entry) in disclosed
-            .entries
-            .iter()
-            .filter(|(_, it)| it.get("error").is_some())
-        {
-            let available = entry.get("available_tools").cloned().unwrap_or_default();
-            text.push_str(&format!(
-                "// `{name}` was not found; there are {available}\n"
-            ));
-        }
-        for shown in &disclosed.found {
-            if let Some(why) = shown.tool.input.unusable() {
-                text.push_str(&format!("// `{}` cannot be called: {why}\n", shown.name));
-            }
-        }
+        let mut text = declared(shelf, &shelved);
         if let Some(handle) = &request.handle {
             text.push_str(&format!(
                 "// give run_script and call_tool: session = \"{handle}\"\n"
@@ -96,6 +70,62 @@ pub(super) fn call(
     }
 }
 
+/// `airlock.describe`: the text of declarations, or the full descriptions by name.
+pub(in crate::serve) fn describe_in_script<'a>(
+    shelf: &'a Shelf,
+    args: &Map<String, Value>,
+    disclose: impl FnOnce(&[String]) -> Result<Shelved<'a>, String>,
+) -> Result<Described, String> {
+    let (wanted, as_json) = wanted(args)?;
+    let shelved = disclose(&wanted)?;
+    if shelved.found.is_empty() {
+        return Err(Value::Object(shelved.entries).to_string());
+    }
+    let current = shelved.found.iter().map(|shown| shelf.current(shown));
+    let disclosed = current
+        .map(|tool| (tool.id.clone(), tool.description_digest))
+        .collect();
+    let value = if as_json {
+        Value::Object(shelved.entries)
+    } else {
+        declared(shelf, &shelved).into()
+    };
+    Ok(Described { value, disclosed })
+}
+
+/// Which tools are asked for, and whether as JSON.
+fn wanted(args: &Map<String, Value>) -> Result<(Vec<String>, bool), String> {
+    only(args, &["tools", "name", "format", "session"])?;
+    let mut wanted = names(args, "tools")?;
+    wanted.extend(names(args, "name")?);
+    if wanted.is_empty() {
+        return Err("name the tools, such as {\"tools\": [\"server.tool\"]}".into());
+    }
+    match args.get("format").map(Value::as_str) {
+        None | Some(Some("typescript")) => Ok((wanted, false)),
+        Some(Some("json")) => Ok((wanted, true)),
+        Some(_) => Err("`format` is neither `typescript` nor `json`".into()),
+    }
+}
+
+fn declared(shelf: &Shelf, shelved: &Shelved<'_>) -> String {
+    let mut text = shelf.declarations(&shelved.found, Level::Full);
+    for (name, entry) in &shelved.entries {
+        if entry.get("error").is_some() {
+            let available = entry.get("available_tools").cloned().unwrap_or_default();
+            text.push_str(&format!(
+                "// `{name}` was not found; there are {available}\n"
+            ));
+        }
+    }
+    for shown in &shelved.found {
+        if let Some(why) = shown.tool.input.unusable() {
+            text.push_str(&format!("// `{}` cannot be called: {why}\n", shown.name));
+        }
+    }
+    text
+}
+
 /// Descriptions that were shown, and errors for names that no tool has.
 pub(in crate::serve) struct Shelved<'a> {
     pub(in crate::serve) found: Vec<&'a Shown>,
@@ -107,13 +137,20 @@ pub(in crate::serve) struct Shelved<'a> {
 pub(in crate::serve) fn disclose<'a>(
     desk: &Desk,
     shelf: &'a Shelf,
-    request: &Request,
+    session: &HostSession,
     wanted: &[String],
 ) -> Result<Shelved<'a>, String> {
-    request
-        .session
+    session
         .fetch(desk.now_ms())
         .map_err(|too_often| too_often.to_string())?;
+    let shelved = look_up(shelf, wanted);
+    let current: Vec<_> = shelved.found.iter().map(|it| shelf.current(it)).collect();
+    session.disclose(&current);
+    Ok(shelved)
+}
+
+/// Full descriptions by name, disclosed to nobody.
+pub(in crate::serve) fn look_up<'a>(shelf: &'a Shelf, wanted: &[String]) -> Shelved<'a> {
     let mut found: Vec<&Shown> = Vec::new();
     let mut entries = Map::new();
     for name in wanted {
@@ -125,15 +162,13 @@ pub(in crate::serve) fn disclose<'a>(
                 shelf.full(shown, name)
             }
             None => json!({
-                "error": format!("Tool '{}' not found", crate::serve::rpc::shown(name)),
+                "error": format!("Tool '{}' not found", rpc::shown(name)),
                 "available_tools": available(shelf, name),
             }),
         };
-        entries.insert(crate::serve::rpc::shown(name), entry);
+        entries.insert(rpc::shown(name), entry);
     }
-    let current: Vec<_> = found.iter().map(|shown| shelf.current(shown)).collect();
-    request.session.disclose(&current);
-    Ok(Shelved { found, entries })
+    Shelved { found, entries }
 }
 
 /// All names, or those that come closest when there are too many.

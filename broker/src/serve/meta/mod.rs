@@ -19,8 +19,9 @@ use super::shelf::{Shelf, Shown};
 use crate::broker::Known;
 
 pub(super) use call::call_directly;
-pub(super) use details::disclose;
+pub(super) use details::{describe_in_script, disclose, look_up};
 pub(super) use run::follow;
+pub(super) use search::search_in_script;
 
 const SEARCH: &str = "search_tools";
 const DETAILS: &str = "get_tool_details";

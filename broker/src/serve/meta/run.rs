@@ -11,6 +11,7 @@ use crate::broker::{Script, Seat};
 use crate::serve::asking::ByHost;
 use crate::serve::desk::Desk;
 use crate::serve::disclosure;
+use crate::serve::discovery::InSession;
 use crate::serve::request::Request;
 use crate::serve::rpc::text_of;
 use crate::serve::settings::Mode;
@@ -55,8 +56,17 @@ fn about(shelf: &Shelf, mode: Mode) -> String {
     );
     match &shelf.at_once {
         Some(declarations) => text.push_str(&format!("\n\n{declarations}")),
-        None => text
-            .push_str(" First find tools with search_tools and read them with get_tool_details."),
+        None => {
+            text.push_str(
+                " First find tools with search_tools and read them with get_tool_details",
+            );
+            if shelf.broker.has_discovery() {
+                text.push_str(
+                    ", or in the script: `airlock.search({query})`, `airlock.describe({tools})`",
+                );
+            }
+            text.push('.');
+        }
     }
     text
 }
@@ -121,6 +131,10 @@ pub(super) async fn start(
     let seat = Seat {
         disclosed: disclosure::of(shelf, &request.session),
         approver: request.can_ask().then(by_host),
+        librarian: Some(Arc::new(InSession {
+            desk: desk.clone(),
+            session: Arc::clone(&request.session),
+        })),
     };
     let running = shelf.broker.run_in(seat, script);
     let run = Suspended::new(running, wanted, followed, request);

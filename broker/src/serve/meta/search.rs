@@ -53,6 +53,17 @@ pub(super) fn call(shelf: &Shelf, args: &Map<String, Value>) -> Answered {
     }
 }
 
+/// `airlock.search`: what a program is told of a search.
+pub(in crate::serve) fn search_in_script(
+    shelf: &Shelf,
+    args: &Map<String, Value>,
+) -> Result<Value, String> {
+    let wanted = wanted(args)?;
+    let found = found(shelf, &wanted)?;
+    let best: Vec<&Shown> = found.iter().take(wanted.limit).copied().collect();
+    Ok(structured(shelf, &wanted, &best, found.len()))
+}
+
 fn wanted(args: &Map<String, Value>) -> Result<Wanted<'_>, String> {
     only(
         args,
@@ -143,11 +154,9 @@ fn answer(shelf: &Shelf, wanted: &Wanted<'_>, found: &[&Shown]) -> Answered {
             "{absent}no tool fits; try other words. Servers: {}",
             shelf.servers()
         );
-        let mut structured = json!({"tools": [], "total": 0});
-        awaiting::put_absent(shelf, &mut structured);
         return Answered::Done {
             text,
-            structured: Some(structured),
+            structured: Some(structured(shelf, wanted, &best, total)),
             is_error: false,
         };
     }
@@ -161,6 +170,15 @@ fn answer(shelf: &Shelf, wanted: &Wanted<'_>, found: &[&Shown]) -> Answered {
         text.push_str(&format!("… and {more} more that fit less well\n"));
     }
     text.push_str(&awaiting::absent_in_words(shelf));
+    Answered::Done {
+        text: text.trim_end().to_owned(),
+        structured: Some(structured(shelf, wanted, &best, total)),
+        is_error: false,
+    }
+}
+
+fn structured(shelf: &Shelf, wanted: &Wanted<'_>, best: &[&Shown], total: usize) -> Value {
+    let known = shelf.broker.known();
     let entry = |shown: &&Shown| {
         let mut entry = json!({"name": shown.name, "server": &*shown.tool.id.server.0});
         if wanted.level != Level::Names {
@@ -172,11 +190,7 @@ fn answer(shelf: &Shelf, wanted: &Wanted<'_>, found: &[&Shown]) -> Answered {
     let tools: Vec<_> = best.iter().map(entry).collect();
     let mut structured = json!({"tools": tools, "total": total});
     awaiting::put_absent(shelf, &mut structured);
-    Answered::Done {
-        text: text.trim_end().to_owned(),
-        structured: Some(structured),
-        is_error: false,
-    }
+    structured
 }
 
 /// Under each server its tools, both in the order of their best.

@@ -105,6 +105,7 @@ async fn broker(scratch: &Scratch) -> Broker {
     };
     builder
         .state_dir(scratch.path())
+        .discovery(true)
         .approver(crate::approver::Never)
         .allow("*.*")
         .and_then(|it| it.ask("word.ask"))
