@@ -14,8 +14,12 @@ use super::BuildError;
 use super::tools::{self, Tools};
 use crate::config::{Config, PolicyConfig, Server};
 
-/// None where no folder is named.
-pub(super) fn load(config: &PolicyConfig, tools: &Tools) -> Result<Option<Policies>, BuildError> {
+/// None where no folder is named. `unseen`: servers whose tools nobody knows yet.
+pub(super) fn load<'a>(
+    config: &PolicyConfig,
+    tools: &'a Tools,
+    unseen: impl Iterator<Item = &'a str>,
+) -> Result<Option<Policies>, BuildError> {
     let by_name = |it: &Description| (it.server.clone(), it.name.clone());
     let all = tools.descriptions.iter().map(|it| (by_name(it), it));
     let all: HashMap<(String, String), &Description> = all.collect();
@@ -23,7 +27,7 @@ pub(super) fn load(config: &PolicyConfig, tools: &Tools) -> Result<Option<Polici
         let name = (tool.id.server.0.to_string(), tool.id.tool.0.to_string());
         Some((tool.id.clone(), tool.effects, *all.get(&name)?))
     });
-    held_against(config, known)
+    held_against(config, known, unseen)
 }
 
 /// The same for descriptions out of a file, of servers that nobody connects to.
@@ -40,12 +44,16 @@ pub(crate) fn policies_of(
         let effects = tools::effects(description, &trust);
         Some((ToolId { server, tool }, effects, description))
     });
-    held_against(&config.policies, known)
+    let is_seen = |server: &str| descriptions.iter().any(|it| it.server == server);
+    let configured = config.servers.iter().map(|it| &*it.spec.name.0);
+    let unseen = configured.filter(|server| !is_seen(server));
+    held_against(&config.policies, known, unseen)
 }
 
 fn held_against<'a>(
     config: &PolicyConfig,
     known: impl Iterator<Item = (ToolId, Effects, &'a Description)>,
+    unseen: impl Iterator<Item = &'a str>,
 ) -> Result<Option<Policies>, BuildError> {
     if config.is_empty() {
         return Ok(None);
@@ -54,6 +62,7 @@ fn held_against<'a>(
     for group in config.groups.keys() {
         vocabulary.add_group(group);
     }
+    unseen.for_each(|server| vocabulary.add_unseen(server));
     for (tool, effects, description) in known {
         let groups = groups_of(config, &tool);
         vocabulary.add(&tool, effects, &groups, &ToolShape::of(description));

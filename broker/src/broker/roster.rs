@@ -37,6 +37,15 @@ pub(super) enum Change {
     Rests(ServerName),
 }
 
+impl Change {
+    pub(super) fn server(&self) -> &ServerName {
+        match self {
+            Self::Listed(listed) => &listed.server,
+            Self::Rests(server) => server,
+        }
+    }
+}
+
 impl Roster {
     pub(super) fn new(
         servers: Vec<Server>,
@@ -135,6 +144,26 @@ impl Roster {
         is_other
     }
 
+    /// The rules cannot be held against what a server listed: nothing of it is offered until it
+    /// lists something else.
+    pub(super) fn refuse(&mut self, server: &ServerName, problem: &Problem) {
+        if let Some(entry) = self.find(server) {
+            entry.state = ServerState::Unavailable(problem.why.clone());
+            entry.problems = vec![problem.clone()];
+            entry.offered = None;
+        }
+    }
+
+    /// Nothing counts but what servers say now. False when nothing else did.
+    pub(super) fn forget(&mut self) -> bool {
+        let is_remembered = |it: &&mut Entry| {
+            it.offered.is_some()
+                && matches!(it.state, ServerState::Starting | ServerState::OnDemand)
+        };
+        let remembered = self.entries.iter_mut().filter(is_remembered);
+        remembered.map(|entry| entry.offered = None).count() > 0
+    }
+
     fn offer(&self, server: &Server, mut says: Option<String>, mut tools: Vec<Value>) -> Offered {
         // A server may repeat its credentials in what it says of itself and of its tools, which
         // the model reads. What is remembered may be older than the knowledge of a credential.
@@ -192,6 +221,12 @@ impl Roster {
 
     pub(super) fn problems(&self) -> impl Iterator<Item = &Problem> {
         self.entries.iter().flat_map(|it| &it.problems)
+    }
+
+    /// Servers whose tools nobody knows.
+    pub(super) fn unseen(&self) -> impl Iterator<Item = &str> {
+        let unseen = self.entries.iter().filter(|it| it.offered.is_none());
+        unseen.map(|it| &*it.server.spec.name.0)
     }
 
     /// Some server has never been seen, and may still be.

@@ -100,23 +100,21 @@ impl Opened {
 }
 
 impl Shelf {
-    /// While some server was never seen, what does not fit together may do so later; until
-    /// then there is no tool.
+    /// What does not fit together now will not do so later: of servers that nobody has seen yet
+    /// nothing is held against anything. What they listed long ago is forgotten when it does
+    /// not fit.
     pub(super) fn new(
         sources: Sources,
-        roster: Roster,
+        mut roster: Roster,
         opened: Opened,
         mut checks: AllChecks,
     ) -> Result<Self, BuildError> {
         let files = opened.loaded;
-        let (known, ruling) = match sources.assemble(&roster, &files, &mut checks) {
-            Ok(assembled) => assembled,
-            Err(error) if roster.is_incomplete() => {
-                let nothing = sources.nothing(&roster, error.into_problem());
-                (nothing, Ruling::default())
-            }
-            Err(error) => return Err(error),
+        let assembled = match sources.assemble(&roster, &files, &mut checks) {
+            Err(_) if roster.forget() => sources.assemble(&roster, &files, &mut checks),
+            assembled => assembled,
         };
+        let (known, ruling) = assembled?;
         Ok(Self {
             sources,
             files: opened.files,
@@ -151,7 +149,9 @@ impl Shelf {
             return;
         }
         let mut is_other = false;
+        let mut servers = Vec::new();
         for change in news {
+            servers.push(change.server().clone());
             is_other |= making.roster.apply(change);
         }
         let (stamp, before) = self.last();
@@ -167,7 +167,14 @@ impl Shelf {
             files,
             ruling,
         } = &mut *making;
-        let known = match self.sources.assemble(roster, files, checks) {
+        // Whoever brought what does not fit is left out, and the others stay.
+        let assembled = self.sources.assemble(roster, files, checks);
+        let assembled = assembled.or_else(|error| {
+            let problem = error.into_problem();
+            servers.iter().for_each(|it| roster.refuse(it, &problem));
+            self.sources.assemble(roster, files, checks)
+        });
+        let known = match assembled {
             Ok((known, ruled)) => {
                 *ruling = ruled;
                 known

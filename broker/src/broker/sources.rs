@@ -37,16 +37,6 @@ pub(super) struct Ruling {
     problems: Vec<Problem>,
 }
 
-impl Default for Ruling {
-    /// Allows nothing.
-    fn default() -> Self {
-        Self {
-            rules: Arc::new(Rules::new(Vec::new(), false)),
-            problems: Vec::new(),
-        }
-    }
-}
-
 impl Sources {
     /// Everything anew.
     pub(super) fn assemble(
@@ -71,13 +61,6 @@ impl Sources {
         known(self.tools(roster, files, checks), roster, ruling)
     }
 
-    /// No tool at all, because something cannot be decided about yet.
-    pub(super) fn nothing(&self, roster: &Roster, why: Problem) -> Known {
-        let mut nothing = known(Tools::default(), roster, &Ruling::default());
-        nothing.problems.push(why);
-        nothing
-    }
-
     pub(super) fn offered<'a>(&'a self, roster: &'a Roster) -> Vec<&'a Offered> {
         roster.offered().chain(&self.own).collect()
     }
@@ -94,7 +77,7 @@ impl Sources {
         // What fits nothing may fit what is not there yet.
         let is_complete = !roster.is_incomplete();
         let unfitting = labels_unfitting(&self.sayings, tools, is_complete)?;
-        let policies = policies::load(&self.policies, tools)?.map(Arc::new);
+        let policies = policies::load(&self.policies, tools, roster.unseen())?.map(Arc::new);
         if is_complete {
             problems.extend(unfitting);
         }

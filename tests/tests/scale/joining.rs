@@ -1,16 +1,32 @@
 //! Servers that are slow, never there, or change.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
-use tests::stdio_host::text;
+use tests::stdio_host::{StdioHost, text};
 
 use crate::fixtures::{Site, tool};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The file for which the server `slow` waits.
+const MAY_START: &str = "may-start";
+
+/// Adds the server `slow`, which lists one tool when it may start.
+fn drawing(site: &mut Site) {
+    site.slow(
+        "slow",
+        &[tool("draw", "Draws a page.")],
+        Some(MAY_START),
+        "",
+    );
+}
 
 #[test]
 fn servers_that_are_slow_or_never_there_hold_up_nobody_and_join_when_they_are_there() {
     let mut site = Site::new();
     site.server("quick", &[tool("read", "Reads a page.")], "");
     let late = [tool("draw", "Draws a picture.")];
-    site.slow("slow", &late, Some("slow-may-start"), "");
+    site.slow("slow", &late, Some(MAY_START), "");
     site.slow("never", &late, Some("this-file-never-comes"), "");
     let mut host = site.host(&["--start-wait", "0s", "--disclosure", "progressive"]);
     let read = host.call("get_tool_details", &json!({"tools": ["quick.read"]}));
@@ -28,7 +44,7 @@ fn servers_that_are_slow_or_never_there_hold_up_nobody_and_join_when_they_are_th
     );
     assert!(!absent.contains("quick"), "{absent}");
 
-    site.home.write("slow-may-start", "");
+    site.home.write(MAY_START, "");
     let mut found = json!(null);
     while !text(&found).contains("slow.draw") {
         host.wait_for_list_change();
@@ -38,15 +54,97 @@ fn servers_that_are_slow_or_never_there_hold_up_nobody_and_join_when_they_are_th
     assert!(!absent.contains("slow"), "{absent}");
 }
 
+/// A policy folder: everything is permitted, and one tool is forbidden.
+fn forbidding(site: &Site, tool: &str) -> String {
+    let rule =
+        |id: &str, rule: String| format!("@id(\"{id}\") @owner(\"o\") @reason(\"r\")\n{rule}\n");
+    let permit = rule("all", "permit(principal, action, resource);".into());
+    let forbid = rule(
+        "never",
+        format!("forbid(principal, action == Action::\"{tool}\", resource);"),
+    );
+    let file = site.home.write("rules/rules.cedar", permit + &forbid);
+    file.parent().unwrap().display().to_string()
+}
+
+/// Searches until the answer has this text.
+fn search_until(host: &mut StdioHost, query: &str, expected: &str) {
+    let since = Instant::now();
+    loop {
+        let found = host.call("search_tools", &json!({"query": query}));
+        if text(&found).contains(expected) {
+            return;
+        }
+        assert!(since.elapsed() < PATIENCE, "{found}");
+    }
+}
+
+#[test]
+fn a_policy_about_a_server_that_nobody_has_seen_yet_takes_no_tool_from_the_others() {
+    let mut site = Site::new();
+    // A name that is nearly the other one is no misspelling of it.
+    site.server("slop", &[tool("read", "Reads a page.")], "");
+    let late = [
+        tool("draw", "Draws a page."),
+        tool("erase", "Erases a page."),
+    ];
+    site.slow("slow", &late, Some(MAY_START), "");
+    let folder = forbidding(&site, "slow.erase");
+    let flags = [
+        "--start-wait",
+        "0s",
+        "--disclosure",
+        "full",
+        "--policy",
+        &folder,
+    ];
+    let mut host = site.host(&flags);
+    search_until(&mut host, "page", "slop.read");
+    let run = json!({"code": "return await slop.read({text: 'a line'})"});
+    let ran = host.call("run_script", &run);
+    assert!(text(&ran).contains("a line"), "{ran}");
+    site.home.write(MAY_START, "");
+    search_until(&mut host, "page", "slow.draw");
+    let found = host.call("search_tools", &json!({"query": "page"}));
+    assert!(!text(&found).contains("slow.erase"), "{found}");
+}
+
+#[test]
+fn a_server_that_lists_no_tool_that_a_policy_names_is_left_out_and_the_others_stay() {
+    let mut site = Site::new();
+    site.server("quick", &[tool("read", "Reads a page.")], "");
+    drawing(&mut site);
+    let folder = forbidding(&site, "slow.erase");
+    let flags = [
+        "--start-wait",
+        "0s",
+        "--disclosure",
+        "full",
+        "--policy",
+        &folder,
+    ];
+    let mut host = site.host(&flags);
+    search_until(&mut host, "page", "quick.read");
+    site.home.write(MAY_START, "");
+    search_until(&mut host, "page", "cannot be reached now: slow");
+    let args = json!({"query": "slow"});
+    let servers = host.call("search_available_servers", &args);
+    let why = &servers["structuredContent"]["servers"][0]["why"];
+    assert!(why.as_str().unwrap().contains("slow.erase"), "{servers}");
+    let found = host.call("search_tools", &json!({"query": "page"}));
+    assert!(text(&found).contains("quick.read"), "{found}");
+    assert!(!text(&found).contains("slow.draw"), "{found}");
+}
+
 #[test]
 fn the_stable_list_is_the_same_before_and_after_a_server_has_joined() {
     let mut site = Site::new();
-    site.slow("slow", &[tool("draw", "Draws.")], Some("may-start"), "");
+    drawing(&mut site);
     let mut host = site.host(&["--start-wait", "0s", "--tools", "stable"]);
     let before = host.request("tools/list", &json!({}));
-    site.home.write("may-start", "");
+    site.home.write(MAY_START, "");
     let read = host.call("get_tool_details", &json!({"tools": ["slow.draw"]}));
-    assert!(text(&read).contains("Draws."), "{read}");
+    assert!(text(&read).contains("Draws a page."), "{read}");
     assert_eq!(host.request("tools/list", &json!({})), before);
     let args = json!({"name": "slow.draw", "args": {"text": "a line"}});
     let called = host.call("call_tool", &args);
@@ -56,12 +154,7 @@ fn the_stable_list_is_the_same_before_and_after_a_server_has_joined() {
 #[test]
 fn whoever_names_a_server_that_is_starting_waits_for_that_one_alone() {
     let mut site = Site::new();
-    site.slow(
-        "slow",
-        &[tool("draw", "Draws.")],
-        Some("slow-may-start"),
-        "",
-    );
+    drawing(&mut site);
     site.slow("never", &[tool("x", "Is not there.")], Some("never"), "");
     let mut host = site.host(&["--start-wait", "0s", "--disclosure", "full"]);
     let code = "return await slow.draw({text: 'a line'})";
@@ -69,7 +162,7 @@ fn whoever_names_a_server_that_is_starting_waits_for_that_one_alone() {
     let id = host.ask("tools/call", &params);
     // It waits; others do not.
     host.call("search_tools", &json!({"query": "anything"}));
-    site.home.write("slow-may-start", "");
+    site.home.write(MAY_START, "");
     let ran = host.wait_for(|it| it["id"] == id);
     assert!(ran.to_string().contains("a line"), "{ran}");
 }
@@ -77,13 +170,8 @@ fn whoever_names_a_server_that_is_starting_waits_for_that_one_alone() {
 #[test]
 fn tools_that_were_listed_before_are_there_before_their_server_is() {
     let mut site = Site::new();
-    site.slow(
-        "slow",
-        &[tool("draw", "Draws.")],
-        Some("slow-may-start"),
-        "",
-    );
-    let may_start = site.home.write("slow-may-start", "");
+    drawing(&mut site);
+    let may_start = site.home.write(MAY_START, "");
     let mut host = site.host(&["--start-wait", "60s"]);
     let found = host.call("search_tools", &json!({"query": "draw"}));
     assert!(text(&found).contains("slow.draw"), "{found}");
@@ -97,7 +185,7 @@ fn tools_that_were_listed_before_are_there_before_their_server_is() {
     let code = "return await slow.draw({text: 'a line'})";
     let params = json!({"name": "run_script", "arguments": {"code": code}});
     let id = host.ask("tools/call", &params);
-    site.home.write("slow-may-start", "");
+    site.home.write(MAY_START, "");
     let ran = host.wait_for(|it| it["id"] == id);
     assert!(ran.to_string().contains("a line"), "{ran}");
 }
@@ -105,8 +193,8 @@ fn tools_that_were_listed_before_are_there_before_their_server_is() {
 #[test]
 fn a_call_does_not_leave_when_its_server_turns_out_to_say_something_else_of_the_tool() {
     let mut site = Site::new();
-    site.slow("slow", &[tool("draw", "Draws.")], Some("may-start"), "");
-    let may_start = site.home.write("may-start", "");
+    drawing(&mut site);
+    let may_start = site.home.write(MAY_START, "");
     site.host(&["--start-wait", "60s"])
         .call("search_tools", &json!({"query": "draw"}));
 
@@ -122,7 +210,7 @@ fn a_call_does_not_leave_when_its_server_turns_out_to_say_something_else_of_the_
     let id = host.ask("tools/call", &params);
     // The call was decided with what was listed before.
     host.wait_for(|it| it["method"] == "notifications/progress");
-    site.home.write("may-start", "");
+    site.home.write(MAY_START, "");
     let ran = host.wait_for(|it| it["id"] == id);
     assert!(
         ran.to_string().contains("describes the tool otherwise"),

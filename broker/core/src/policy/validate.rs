@@ -73,7 +73,7 @@ fn quoted(name: &str) -> String {
 /// What an action's name stands for.
 enum Named {
     Here,
-    /// It belongs to a server that is not part of this run.
+    /// It belongs to a server that is not part of this run, or whose tools nobody knows yet.
     Elsewhere,
     Nowhere {
         what: String,
@@ -87,6 +87,9 @@ impl Named {
             return Self::Here;
         }
         if is_file_word(name) {
+            if !vocabulary.unseen.is_empty() {
+                return Self::Elsewhere;
+            }
             return match closest(name, vocabulary.file_words()) {
                 Some(_) => Self::nowhere(name, vocabulary),
                 None => Self::Elsewhere,
@@ -97,6 +100,9 @@ impl Named {
         let Some(server) = server.filter(|it| ServerName::parse(it).is_ok()) else {
             return Self::nowhere(name, vocabulary);
         };
+        if vocabulary.unseen.contains(server) {
+            return Self::Elsewhere;
+        }
         if vocabulary.servers().any(|it| it == server) {
             return Self::nowhere(name, vocabulary);
         }
@@ -159,7 +165,7 @@ fn unknown_members(rule: &Rule, vocabulary: &Vocabulary) -> Vec<Finding> {
     for steps in paths {
         let (word, known): (&str, Vec<&str>) = match steps.as_slice() {
             // A rule about tools that are not here can speak of any argument.
-            [ARGS, name, ..] if !known_args.is_empty() => {
+            [ARGS, name, ..] if !known_args.is_empty() && !reaches_unseen(rule, vocabulary) => {
                 (name, known_args.iter().copied().collect())
             }
             [ARGS, ..] | [] => continue,
@@ -190,6 +196,15 @@ fn unknown_members(rule: &Rule, vocabulary: &Vocabulary) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Whether a rule may be about tools that nobody knows yet.
+fn reaches_unseen(rule: &Rule, vocabulary: &Vocabulary) -> bool {
+    match &rule.scope {
+        Scope::All => !vocabulary.unseen.is_empty(),
+        Scope::Is(name) => vocabulary.may_hold_unseen(name),
+        Scope::Within(names) => names.iter().any(|it| vocabulary.may_hold_unseen(it)),
+    }
 }
 
 /// The longest ways into `context`.

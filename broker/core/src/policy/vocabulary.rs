@@ -32,6 +32,8 @@ const RESOURCE: &str = "Server";
 pub struct Vocabulary {
     pub(super) tools: BTreeMap<String, Words>,
     pub(super) groups: BTreeSet<String>,
+    /// Servers of this run whose tools nobody knows yet.
+    pub(super) unseen: BTreeSet<String>,
 }
 
 /// One tool: the groups that it is in, and its arguments as far as Cedar can say them.
@@ -47,6 +49,7 @@ impl Vocabulary {
         Self {
             tools: BTreeMap::new(),
             groups: [READ_ONLY, DESTRUCTIVE].map(str::to_owned).into(),
+            unseen: BTreeSet::new(),
         }
     }
 
@@ -89,6 +92,12 @@ impl Vocabulary {
         self.groups.insert(format!("{GROUP}{name}"));
     }
 
+    /// A server of which nobody knows yet what tools it has. What rules say of it is looked at
+    /// when somebody does; until then they are about nothing there.
+    pub fn add_unseen(&mut self, server: &str) {
+        self.unseen.insert(server.to_owned());
+    }
+
     /// The arguments of which no rule sees anything, as JSON pointers.
     #[must_use]
     pub fn unmodelled(&self, tool: &ToolId, args: &Json) -> Option<BTreeSet<String>> {
@@ -107,7 +116,15 @@ impl Vocabulary {
     }
 
     pub(super) fn servers(&self) -> impl Iterator<Item = &str> {
-        self.groups.iter().filter_map(|it| it.strip_prefix(SERVER))
+        let seen = self.groups.iter().filter_map(|it| it.strip_prefix(SERVER));
+        seen.chain(self.unseen.iter().map(String::as_str))
+    }
+
+    /// Whether a tool or group of this name may have members that nobody knows yet.
+    pub(super) fn may_hold_unseen(&self, name: &str) -> bool {
+        let is_seen = self.tools.contains_key(name)
+            || (name.starts_with(SERVER) && self.groups.contains(name));
+        !self.unseen.is_empty() && !is_seen
     }
 
     /// `strangers`: actions that are named and belong to servers that are not here. They

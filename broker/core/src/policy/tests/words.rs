@@ -66,3 +66,43 @@ fn a_tool_is_denied_always_when_no_call_of_it_can_be_allowed() {
     let stranger = ToolId::parse("else.where").unwrap();
     assert!(load(&[ALL]).denies_always(&stranger));
 }
+
+#[test]
+fn what_is_said_of_a_server_that_nobody_has_seen_yet_waits_for_it_and_a_misspelt_one_is_named() {
+    let unseen = |rule: &str| {
+        let mut vocabulary = vocabulary();
+        vocabulary.add_unseen("mails");
+        Policies::load(&files(&[ALL, rule]), vocabulary, true)
+    };
+    for rule in [
+        "forbid(principal, action == Action::\"mails.send\", resource);",
+        "forbid(principal, action in Action::\"server:mails\", resource);",
+        "forbid(principal, action in Action::\"tag:leaves the hous\", resource);",
+        "forbid(principal, action in [Action::\"mails.send\", Action::\"ops.read\"], resource) \
+         when { context.args has subject };",
+        "forbid(principal, action, resource) when { context.args has subject };",
+    ] {
+        let rule = format!("x: {rule}");
+        assert!(unseen(&rule).is_ok(), "{rule}: {:?}", unseen(&rule).err());
+        let seen = Policies::load(&files(&[ALL, &rule]), vocabulary(), true);
+        assert!(seen.is_err() || rule.contains("tag:"), "{rule}");
+    }
+    for (rule, next) in [
+        (
+            "forbid(principal, action == Action::\"mials.send\", resource);",
+            "mails",
+        ),
+        (
+            "forbid(principal, action == Action::\"ops.raed\", resource);",
+            "ops.read",
+        ),
+        (
+            "forbid(principal, action == Action::\"ops.read\", resource) \
+             when { context.args has subject };",
+            "subject",
+        ),
+    ] {
+        let found = format!("{:?}", unseen(&format!("x: {rule}")).unwrap_err());
+        assert!(found.contains(next), "{rule}: {found}");
+    }
+}
