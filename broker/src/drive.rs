@@ -3,6 +3,7 @@
 
 mod hands;
 mod hear;
+mod inquiries;
 mod record;
 mod strike;
 

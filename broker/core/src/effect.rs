@@ -17,6 +17,7 @@ use crate::decide::{Answer, Question};
 use crate::flow::ResolvedPath;
 use crate::grant::{Grant, Use};
 use crate::id::{CallId, Digest, GrantId, ToolId};
+use crate::inquiry::{Inquiry, InquiryEnd, InquiryId};
 use crate::journal::Entry;
 use crate::limits::Limit;
 use crate::outcome::Reply;
@@ -45,6 +46,11 @@ pub enum Effect {
     Ask(Question),
     /// The question no longer matters.
     WithdrawAsk(CallId),
+    /// Carry this inquiry to the host; answered by [`Event::InquiryEnded`].
+    Carry(InquiryId),
+    /// Tell the server: what the host said when it was answered, declined or dismissed, else
+    /// that nothing was said. It is carried no longer.
+    EndInquiry { inquiry: InquiryId, end: InquiryEnd },
     /// Show these lines to whoever watches the run.
     Console(Vec<ConsoleLine>),
     /// Send [`Event::Woke`] when the host's clock reaches this time (milliseconds since the
@@ -87,6 +93,12 @@ pub enum Event {
     Answered {
         call: CallId,
         answer: Answer,
+    },
+    /// A server asks something of the host in the middle of a call.
+    Inquired(Inquiry),
+    InquiryEnded {
+        inquiry: InquiryId,
+        end: InquiryEnd,
     },
     /// Which use it is, on disk by now; or why there is none.
     Claimed {

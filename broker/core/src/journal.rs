@@ -3,7 +3,8 @@
 //!
 //! The way of a call in it: `asked` and `answered` when a human was needed,
 //! `decided` before anything leaves, `settled` when its outcome is known. A
-//! `decided` that allows and has no `settled` is a call in doubt.
+//! `decided` that allows and has no `settled` is a call in doubt. Between the two stand
+//! `inquired` and `inquiry-ended` when its server asked something of the host.
 
 mod chain;
 mod grants;
@@ -17,6 +18,7 @@ use crate::call::{Args, Site};
 use crate::code::Code;
 use crate::facts::Facts;
 use crate::id::{CallId, Digest, RunId, ServerName, ToolId};
+use crate::inquiry::{InquiryEnd, InquiryId, Wants};
 use crate::limits::Limits;
 use crate::report::{ReportedError, ReportedFinding, ReportedOutcome, Status, Usage};
 
@@ -44,6 +46,8 @@ pub enum Body {
     GrantVoided(Box<GrantVoided>),
     GrantClaimed(Box<GrantClaimed>),
     Decided(Box<Decided>),
+    Inquired(Inquired),
+    InquiryEnded(InquiryEnded),
     Settled(Box<Settled>),
     Resumed(Resumed),
     Ended(Box<Ended>),
@@ -168,6 +172,24 @@ pub enum Verdict {
     Unsent,
 }
 
+/// A server asked something of the host. What it asked stands here as its digest alone, and
+/// what was said nowhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inquired {
+    pub call: CallId,
+    pub inquiry: InquiryId,
+    pub wants: Wants,
+    pub asked_digest: Digest,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InquiryEnded {
+    pub call: CallId,
+    pub inquiry: InquiryId,
+    pub end: InquiryEnd,
+    pub ms: u64,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settled {
     pub call: CallId,
@@ -218,6 +240,8 @@ impl Body {
             Self::GrantGiven(given) => Some(given.call),
             Self::GrantClaimed(claimed) => Some(claimed.call),
             Self::Decided(decided) => Some(decided.call),
+            Self::Inquired(inquired) => Some(inquired.call),
+            Self::InquiryEnded(ended) => Some(ended.call),
             Self::Settled(settled) => Some(settled.call),
             Self::RunStarted(_) | Self::GrantVoided(_) | Self::Resumed(_) | Self::Ended(_) => None,
         }
@@ -250,6 +274,8 @@ impl Body {
             | Self::Answered(_)
             | Self::GrantVoided(_)
             | Self::GrantClaimed(_)
+            | Self::Inquired(_)
+            | Self::InquiryEnded(_)
             | Self::Ended(_) => 0,
         };
         REST_BYTES + long

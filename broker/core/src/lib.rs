@@ -11,6 +11,7 @@ pub mod facts;
 pub mod flow;
 pub mod grant;
 pub mod id;
+pub mod inquiry;
 pub mod journal;
 pub mod json;
 pub mod limits;

@@ -88,6 +88,9 @@ pub const ARGS_OPEN_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Questions that are open at one time; further calls that need one wait for their turn.
 pub const ASKS_OPEN_MAX: usize = 64;
 
+/// What servers may ask the host in one run.
+pub const INQUIRIES_MAX: u32 = 200;
+
 /// Which limit ended a run. Its code is `limit-` and this word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

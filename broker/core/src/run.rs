@@ -13,6 +13,7 @@ mod console;
 mod ending;
 mod entries;
 mod grants;
+mod inquiries;
 mod replies;
 mod start;
 mod steps;
@@ -34,6 +35,7 @@ use calls::Calls;
 use clock::Clock;
 use console::Console;
 use ending::Ending;
+use inquiries::Inquiries;
 
 /// Everything that is fixed before a run starts.
 #[derive(Debug, Clone)]
@@ -92,6 +94,7 @@ pub struct Run {
     usage: GuestUsage,
     calls: Calls,
     grants: Grants,
+    inquiries: Inquiries,
     watch: Option<Watch>,
     console: Console,
     /// What the guest has not been told yet, in the order in which it happened.
@@ -178,6 +181,8 @@ impl Run {
             Event::Disclosed { tools } => self.disclosed(&tools),
             Event::Answered { call, answer } => self.answered(call, answer),
             Event::Cancelled { why } => self.end(Ending::Cancelled { why }),
+            Event::Inquired(inquiry) => self.inquired(&inquiry),
+            Event::InquiryEnded { inquiry, end } => self.inquiry_ended(inquiry, end),
             Event::Claimed { call, used } => self.claimed(call, used),
             Event::Woke => self.clock.forget_alarm(),
             Event::AppendFailed { .. } => {}

@@ -25,6 +25,7 @@ use super::sources::Sources;
 use super::tools::Offered;
 use super::{Broker, BuildError, InProcessTool, Inner, own};
 use crate::approver::Approver;
+use crate::carrier::{Abilities, Carrier, Declared};
 use crate::clock::Clock;
 use crate::config::{
     Config, FlowConfig, PolicyConfig, Secrets, Server, Trust, TscChoice, UnknownKeys,
@@ -51,6 +52,8 @@ pub struct Builder {
     policies: PolicyConfig,
     flow: FlowConfig,
     approver: Option<Arc<dyn Approver>>,
+    carrier: Option<Arc<dyn Carrier>>,
+    declared: Option<Declared>,
     limits: Limits,
     state_dir: Option<PathBuf>,
     descriptions: Option<ToolFiles>,
@@ -150,6 +153,22 @@ impl Builder {
     #[must_use]
     pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
         self.approver = Some(Arc::new(approver));
+        self
+    }
+
+    /// Who carries what servers ask of the host: forms, addresses, texts of its model. Without
+    /// one, servers are told that nothing can be asked.
+    #[must_use]
+    pub fn carrier(mut self, carrier: impl Carrier + 'static) -> Self {
+        self.carrier = Some(Arc::new(carrier));
+        self
+    }
+
+    /// What servers of the older era are told that can be asked, when that is known later than
+    /// now. They are not connected to before.
+    #[must_use]
+    pub fn declared(mut self, declared: Declared) -> Self {
+        self.declared = Some(declared);
         self
     }
 
@@ -285,6 +304,11 @@ impl Builder {
             base_env: self.base_env.clone(),
             caps,
             eras: era_file::memory(state.path()),
+            abilities: self.declared.clone().unwrap_or_else(|| {
+                let carrier = self.carrier.as_deref();
+                let abilities: Abilities = carrier.map(Carrier::abilities).unwrap_or_default();
+                abilities.from_now_on()
+            }),
         };
         let loading = tokio::task::spawn_blocking(Sandbox::load_embedded);
         let specs = self.servers.iter().map(|it| it.spec.clone()).collect();
@@ -315,6 +339,7 @@ impl Builder {
             servers,
             in_process: index(self.in_process),
             approver: self.approver,
+            carrier: self.carrier,
             resolver,
             flow: (has_policies || !self.flow.is_empty()).then(|| FlowSpec {
                 input_labels: self.flow.input_labels,

@@ -2,6 +2,7 @@
 
 use airlock_core::code::Code;
 use airlock_core::id::{CallId, RunId, ToolId};
+use airlock_core::inquiry::{InquiryEnd, InquiryId, Wants};
 use airlock_core::journal::{AnswerWord, Body, Verdict};
 use airlock_core::report::ReportedOutcome;
 use sandbox_protocol::{ConsoleLevel, ConsoleLine};
@@ -32,6 +33,17 @@ pub enum RunEvent {
         code: Option<Code>,
         reasons: Vec<String>,
     },
+    /// The server of a call asks something of the host.
+    Inquired {
+        call: CallId,
+        inquiry: InquiryId,
+        wants: Wants,
+    },
+    InquiryEnded {
+        call: CallId,
+        inquiry: InquiryId,
+        end: InquiryEnd,
+    },
     CallSettled {
         call: CallId,
         outcome: ReportedOutcome,
@@ -59,6 +71,16 @@ impl RunEvent {
                 decision: decided.decision,
                 code: decided.code,
                 reasons: decided.reasons,
+            }),
+            Body::Inquired(inquired) => Some(Self::Inquired {
+                call: inquired.call,
+                inquiry: inquired.inquiry,
+                wants: inquired.wants,
+            }),
+            Body::InquiryEnded(ended) => Some(Self::InquiryEnded {
+                call: ended.call,
+                inquiry: ended.inquiry,
+                end: ended.end,
             }),
             Body::Settled(settled) => Some(Self::CallSettled {
                 call: settled.call,

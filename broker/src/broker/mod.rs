@@ -1,6 +1,7 @@
 //! The embedding API: a broker is built once from servers, tools, rules, an
 //! approver and limits, and then runs any number of scripts.
 
+mod along;
 mod build_error;
 mod builder;
 mod cancel;
@@ -27,7 +28,6 @@ mod tools;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use airlock_core::catalog::{Catalog, Tool};
 use airlock_core::code::Code;
@@ -49,6 +49,7 @@ use futures_util::future::LocalBoxFuture;
 use tokio::sync::watch;
 
 use crate::approver::Approver;
+use crate::carrier::Carrier;
 use crate::clock::Clock;
 use crate::config::Secrets;
 use crate::drive::{self, Hands, Record};
@@ -57,8 +58,9 @@ use crate::resolve::Resolver;
 use crate::sandbox::Sandbox;
 use crate::serve::discovery;
 use crate::shared_file::SharedError;
-use crate::telemetry::{Telemetry, TraceIds};
+use crate::telemetry::Telemetry;
 use crate::tsc::Compiler;
+pub(crate) use along::Along;
 use going::Going;
 use servers::Servers;
 use shares::Shares;
@@ -96,6 +98,7 @@ pub(crate) struct Inner {
     servers: Arc<Servers>,
     in_process: HashMap<ToolId, InProcessTool>,
     approver: Option<Arc<dyn Approver>>,
+    carrier: Option<Arc<dyn Carrier>>,
     /// What runs are watched with, unless nobody wants to know.
     flow: Option<FlowSpec>,
     pub(crate) resolver: Resolver,
@@ -225,7 +228,8 @@ impl Broker {
             .with_librarian(librarian.as_deref())
             .with_trace(ids)
             .with_limits(spec.limits)
-            .with_approver(seat.approver.as_deref());
+            .with_approver(seat.approver.as_deref())
+            .with_carrier(seat.carrier.as_deref().or(broker.carrier.as_deref()));
         let mut report = drive::drive(spec, hands).await;
         trace.finish(&report, broker.clock.now_ms());
         let worst = Carried {
@@ -407,16 +411,12 @@ impl Inner {
     pub(crate) fn call(
         &self,
         call: AuthorizedCall,
-        wall: Duration,
-        trace: Option<&TraceIds>,
+        along: Along,
     ) -> LocalBoxFuture<'static, Reply> {
         let call = call.into_parts();
         match self.in_process.get(&call.tool) {
             Some(function) => function.call(call.args.value().clone()),
-            None => {
-                let trace = trace.map(|ids| ids.traceparent(call.id));
-                Box::pin(Arc::clone(&self.servers).call(call, wall, trace))
-            }
+            None => Box::pin(Arc::clone(&self.servers).call(call, along)),
         }
     }
 

@@ -8,6 +8,7 @@ use airlock_core::session::Disclosed;
 
 use super::Librarian;
 use crate::approver::Approver;
+use crate::carrier::Carrier;
 
 /// The default is a host that has seen everything and asks the broker's own approver.
 #[derive(Clone, Default)]
@@ -18,11 +19,17 @@ pub struct Seat {
     /// Answers `airlock.search` and `airlock.describe`; without one, all tools of the broker are
     /// told about.
     pub librarian: Option<Arc<dyn Librarian>>,
+    /// Carries what servers ask of the host, instead of the broker's own.
+    pub carrier: Option<Arc<dyn Carrier>>,
 }
 
 impl fmt::Debug for Seat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let approver = self.approver.is_some();
-        write!(f, "Seat({:?}, own approver: {approver})", self.disclosed)
+        let (approver, carrier) = (self.approver.is_some(), self.carrier.is_some());
+        let disclosed = &self.disclosed;
+        write!(
+            f,
+            "Seat({disclosed:?}, own approver: {approver}, own carrier: {carrier})"
+        )
     }
 }

@@ -10,12 +10,13 @@ use airlock_core::id::{Digest, ServerName, ToolId};
 use airlock_core::outcome::Reply;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Notify};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::sleep;
 
+use super::Along;
 use super::roster::Change;
 use super::shelf::Shelf;
 use super::status::ServerState;
-use crate::upstream::Upstream;
+use crate::upstream::{Surrounded, Upstream};
 
 /// A server that says all the time that it has changed is listed no more often.
 const LIST_PAUSE: Duration = Duration::from_millis(500);
@@ -86,16 +87,11 @@ impl Servers {
 
     /// A call that was decided. Its server is connected to when that is needed first. It leaves
     /// only when the server still describes the tool as the call was decided with.
-    pub(super) async fn call(
-        self: Arc<Self>,
-        call: CallParts,
-        wall: Duration,
-        trace: Option<String>,
-    ) -> Reply {
+    pub(super) async fn call(self: Arc<Self>, call: CallParts, along: Along) -> Reply {
         let not_sent = |why: String| Reply::NotSent { why };
-        let (server, deadline) = (call.tool.server.clone(), Instant::now() + wall);
+        let (server, wall) = (call.tool.server.clone(), along.behind.wall.clone());
         if !self.is_connected(&server) {
-            match timeout_at(deadline, self.join(&server)).await {
+            match wall.limit(self.join(&server)).await {
                 Ok(Ok(())) => {}
                 Ok(Err(why)) => return not_sent(why),
                 Err(_) => return not_sent("the server is still starting".to_owned()),
@@ -104,10 +100,13 @@ impl Servers {
         if self.digest(&call.tool) != Some(call.upstream_digest) {
             return Reply::Changed;
         }
-        let left = deadline.saturating_duration_since(Instant::now());
         let args = call.args.bytes().to_vec();
+        let surrounded = Surrounded {
+            trace: along.trace,
+            behind: Some(along.behind),
+        };
         self.upstream
-            .call_in_trace(&server, &call.tool.tool, (args, trace), left)
+            .call_in(&server, &call.tool.tool, args, (surrounded, wall))
             .await
     }
 

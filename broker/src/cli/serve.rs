@@ -15,6 +15,7 @@ use super::screen::Screen;
 use super::signals::{cancel_on_signals, outlive_full_files};
 use super::{Outcome, exit, print, runtime};
 use crate::broker::{Broker, Cancel, ServerState};
+use crate::carrier::Abilities;
 use crate::config::{Config, Environment, units};
 use crate::serve::{self, Disclosure, Mode, Serve, Settings};
 
@@ -63,6 +64,16 @@ pub(super) struct ServeOptions {
         help_heading = "Servers"
     )]
     start_wait: String,
+    /// What servers behind airlock may ask of the host in the middle of a call, where it can
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        value_delimiter = ',',
+        default_values_t = [Passed::Elicitation, Passed::Sampling],
+        help_heading = "Servers"
+    )]
+    pass: Vec<Passed>,
     /// Print what a host may put into its system prompt, and do nothing else
     #[arg(long, help_heading = "Tools")]
     print_system_prompt: bool,
@@ -86,6 +97,18 @@ enum Listed {
     Progressive,
     /// call_tool alone, so that the list never changes
     Stable,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Passed {
+    /// A form or an address for the person
+    Elicitation,
+    /// A text of its model
+    Sampling,
+    /// The folders that it works in
+    Roots,
+    /// Nothing at all
+    None,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -142,9 +165,26 @@ fn settings(options: &ServeOptions) -> Result<Settings, Problem> {
             Shown::Progressive => Disclosure::Progressive,
             Shown::Full => Disclosure::Full,
         },
+        pass: abilities(&options.pass)?,
         context_tokens: options.context_tokens,
         disclosure_percent: options.disclosure_share,
         ..Settings::default()
+    })
+}
+
+fn abilities(passed: &[Passed]) -> Result<Abilities, Problem> {
+    if passed.len() > 1 && passed.contains(&Passed::None) {
+        let why = "`none` stands beside something else";
+        let next = "write `--pass none`, or name what may be asked";
+        return Err(usage("`--pass` cannot be used", why, next));
+    }
+    let has = |what| passed.contains(&what);
+    Ok(Abilities {
+        form: has(Passed::Elicitation),
+        address: has(Passed::Elicitation),
+        sampling: has(Passed::Sampling),
+        sampling_tools: has(Passed::Sampling),
+        roots: has(Passed::Roots),
     })
 }
 
@@ -180,6 +220,7 @@ async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) 
     let builder = builder
         .servers_join_later(true)
         .discovery(true)
+        .declared(serve.declared())
         .config(config);
     let ready = serve.clone();
     // Compiling what thousands of tools take keeps no host from shaking hands.

@@ -18,12 +18,15 @@ use sandbox_protocol::Step;
 use tokio::time::Sleep;
 
 use super::Record;
+use super::inquiries::Inquiries;
 use super::record::RecordError;
 use super::strike;
 use crate::approver::Approver;
-use crate::broker::{Cancel, Inner, Librarian, RunEvent, own};
+use crate::broker::{Along, Cancel, Inner, Librarian, RunEvent, own};
+use crate::carrier::Carrier;
 use crate::sandbox::{Guest, GuestBounds};
 use crate::telemetry::TraceIds;
+use crate::upstream::wall::Wall;
 
 pub(super) type Open<'a, T> = FuturesUnordered<Abortable<LocalBoxFuture<'a, (CallId, T)>>>;
 
@@ -40,6 +43,7 @@ pub(crate) struct Hands<'a> {
     pub(super) calls: Open<'a, Reply>,
     pub(super) asks: Open<'a, Answer>,
     pub(super) claims: Open<'a, Result<Use, String>>,
+    pub(super) inquiries: Inquiries<'a>,
     /// A call or question is withdrawn by dropping its future.
     pub(super) aborts: HashMap<CallId, AbortHandle>,
     pub(super) alarm: Option<Pin<Box<Sleep>>>,
@@ -68,6 +72,7 @@ impl<'a> Hands<'a> {
             calls: FuturesUnordered::new(),
             asks: FuturesUnordered::new(),
             claims: FuturesUnordered::new(),
+            inquiries: Inquiries::new(None),
             aborts: HashMap::new(),
             alarm: None,
             heard: Vec::new(),
@@ -88,6 +93,14 @@ impl<'a> Hands<'a> {
     /// Who answers airlock's own tools.
     pub(crate) fn with_librarian(self, librarian: Option<&'a dyn Librarian>) -> Self {
         Self { librarian, ..self }
+    }
+
+    /// Who carries what servers ask of the host.
+    pub(crate) fn with_carrier(self, carrier: Option<&'a dyn Carrier>) -> Self {
+        Self {
+            inquiries: Inquiries::new(carrier),
+            ..self
+        }
     }
 
     /// The trace that requests belong to.
@@ -149,6 +162,11 @@ impl<'a> Hands<'a> {
                 Effect::Claim { call, grant } => self.claim(call, grant),
                 Effect::Call(call) => self.call(call),
                 Effect::Ask(question) => self.ask(question),
+                Effect::Carry(inquiry) => {
+                    let within = Duration::from_millis(self.limits.ask_wall_ms_max);
+                    self.inquiries.carry(inquiry, within);
+                }
+                Effect::EndInquiry { inquiry, end } => self.inquiries.end(inquiry, end),
                 Effect::CancelCall(call) | Effect::WithdrawAsk(call) => self.withdraw(call),
                 Effect::Console(lines) => {
                     lines.into_iter().for_each(|line| (self.watch)(line.into()))
@@ -180,20 +198,21 @@ impl<'a> Hands<'a> {
         if call.catalog_tool().whose.is_own() {
             return self.call_own(call);
         }
-        let (id, wall) = (
-            call.id(),
-            Duration::from_millis(self.limits.call_wall_ms_max),
-        );
-        let reply = self.broker.call(call, wall, self.trace.as_ref());
+        let id = call.id();
+        let wall = Wall::new(Duration::from_millis(self.limits.call_wall_ms_max));
+        let server = call.tool().server.clone();
+        let along = Along {
+            trace: self.trace.as_ref().map(|ids| ids.traceparent(id)),
+            behind: self.inquiries.behind(server, id, wall.clone()),
+        };
+        let reply = self.broker.call(call, along);
         let secrets = &self.broker.secrets;
         let bounded = async move {
             let late = || Reply::Lost {
                 why: "no reply in time".into(),
                 cause: LostCause::TimedOut,
             };
-            let mut reply = tokio::time::timeout(wall, reply)
-                .await
-                .unwrap_or_else(|_| late());
+            let mut reply = wall.limit(reply).await.unwrap_or_else(|_| late());
             strike::reply(secrets, &mut reply);
             (id, reply)
         };

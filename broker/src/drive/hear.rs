@@ -44,6 +44,9 @@ impl Hands<'_> {
             self.heard.insert(0, Event::Cancelled { why });
             return;
         }
+        // Before the calls: what a server asked is older than its answer.
+        let heard = self.inquiries.listen(cx, &self.broker.secrets);
+        self.heard.extend(heard);
         while let Poll::Ready(Some(settled)) = self.calls.poll_next_unpin(cx) {
             if let Ok((call, reply)) = settled {
                 self.aborts.remove(&call);

@@ -126,6 +126,17 @@ fn told(body: &Body) -> Option<String> {
             args(decided),
             escape::brief(&decided.reasons.join("; "), WHY_CHARS_SHOWN)
         ),
+        Body::Inquired(inquired) => format!(
+            "call {}  its server asks for {}",
+            inquired.call.0,
+            inquired.wants.in_words()
+        ),
+        Body::InquiryEnded(ended) => format!(
+            "call {}  what its server asked for was {}, after {} ms",
+            ended.call.0,
+            word(&ended.end),
+            ended.ms
+        ),
         Body::Settled(settled) => format!(
             "call {}  {}{}, {} bytes, {} ms{}",
             settled.call.0,

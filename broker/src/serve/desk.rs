@@ -19,6 +19,7 @@ use super::settings::{Mode, Settings};
 use super::shelf::Shelf;
 use super::{meta, prompt, resources};
 use crate::broker::{ServerState, ServerStatus};
+use crate::carrier::{Abilities, Declared};
 use crate::clock::Clock;
 use crate::upstream::Era;
 use crate::upstream::era::MODERN_VERSION;
@@ -35,6 +36,8 @@ struct Inner {
     seal: Seal,
     ending: Ending,
     listeners: Listeners,
+    /// What servers of the older era are told that can be asked of hosts.
+    declared: watch::Sender<Option<Abilities>>,
     /// Until then requests wait for servers whose tools nobody knows yet.
     start_ends: Instant,
 }
@@ -64,6 +67,7 @@ impl Desk {
             seal: Seal::new()?,
             ending: Ending::default(),
             listeners: Listeners::default(),
+            declared: watch::Sender::new(None),
         })))
     }
 
@@ -92,6 +96,7 @@ impl Desk {
     pub(super) async fn answer(&self, method: &str, request: &Request) -> Result<Value, Refusal> {
         request.session.touch(self.now_ms());
         let era = request.era;
+        self.declare_for(method, request);
         if AT_ONCE.contains(&method) {
             let (result, lasting) = self.at_once(method, request)?;
             return Ok(rpc::enveloped(result, era, lasting));
@@ -117,6 +122,32 @@ impl Desk {
             _ => return Err(Refusal::no_method(method)),
         };
         Ok(rpc::enveloped(result, era, lasting))
+    }
+
+    pub(super) fn declared(&self) -> Declared {
+        self.0.declared.subscribe()
+    }
+
+    /// The first one counts: servers are connected to once, whoever comes later.
+    pub(super) fn declare(&self, abilities: Abilities) {
+        self.0.declared.send_if_modified(|declared| {
+            let is_first = declared.is_none();
+            declared.get_or_insert(abilities);
+            is_first
+        });
+    }
+
+    /// Where there is one host, servers are told what that one can be asked.
+    fn declare_for(&self, method: &str, request: &Request) {
+        let is_silent = request.era == Era::Legacy && matches!(method, "ping" | "server/discover");
+        if is_silent || self.0.declared.borrow().is_some() {
+            return;
+        }
+        let abilities = match (method, request.params.get("capabilities")) {
+            ("initialize", Some(capabilities)) => Abilities::of(capabilities),
+            _ => request.abilities(self),
+        };
+        self.declare(abilities.within(self.settings().pass));
     }
 
     fn at_once(&self, method: &str, request: &Request) -> Result<(Value, Lasting), Refusal> {

@@ -14,6 +14,7 @@ mod ending;
 mod filter;
 mod handing;
 mod http;
+mod inquiring;
 mod listening;
 mod meta;
 mod peer;
@@ -39,6 +40,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::broker::Broker;
+use crate::carrier::Declared;
 use desk::Desk;
 use shelf::Shelf;
 
@@ -64,6 +66,13 @@ impl Serve {
             shelf: Arc::new(shelf),
             settings,
         })
+    }
+
+    /// What servers are to be told that can be asked of hosts; known when the first host has
+    /// spoken, or when hosts can come over HTTP. For [`Builder::declared`](crate::Builder).
+    #[must_use]
+    pub fn declared(&self) -> Declared {
+        self.desk.declared()
     }
 
     /// The broker is there. Called where a tokio runtime is entered, which then takes in what
@@ -98,6 +107,8 @@ impl Serve {
 
     /// Serves any number of hosts over streamable HTTP, until it is dropped.
     pub async fn http(&self, listener: TcpListener, gate: Gate) -> io::Result<()> {
+        // Hosts of every kind may come; where one cannot be asked, its calls' servers hear it.
+        self.desk.declare(self.settings.pass);
         http::serve(self.desk.clone(), listener, gate).await
     }
 }

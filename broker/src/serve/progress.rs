@@ -50,7 +50,15 @@ impl<'a> Progress<'a> {
             RunEvent::Asked { call, tool } => {
                 Some(format!("call {} of {tool} waits for an answer", call.0))
             }
-            RunEvent::Answered { .. } => None,
+            RunEvent::Answered { .. } | RunEvent::InquiryEnded { .. } => None,
+            RunEvent::Inquired { call, wants, .. } => {
+                let tool = tool(&self.tools, call);
+                let wants = wants.in_words();
+                Some(format!(
+                    "call {} of {tool}: its server asks for {wants}",
+                    call.0
+                ))
+            }
             RunEvent::CallDecided {
                 call,
                 tool,

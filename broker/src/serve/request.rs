@@ -5,11 +5,13 @@ use std::sync::Arc;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::desk::Desk;
 use super::peer::Peer;
 use super::rpc::CAPABILITIES_KEY;
 use super::session::HostSession;
 use super::wish::Way;
 use crate::broker::Cancel;
+use crate::carrier::Abilities;
 use crate::upstream::Era;
 
 #[derive(Debug)]
@@ -44,6 +46,11 @@ impl Request {
                 .unwrap_or_default(),
             Era::Legacy => self.session.capabilities(),
         }
+    }
+
+    /// What servers can ask of it in the middle of a call.
+    pub(super) fn abilities(&self, desk: &Desk) -> Abilities {
+        Abilities::of(&self.capabilities()).within(desk.settings().pass)
     }
 
     /// Whether a question of a run can reach the person at the host.

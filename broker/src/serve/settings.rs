@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use airlock_core::session::FetchRate;
 
+use crate::carrier::Abilities;
+
 /// What stands in `tools/list` besides our own tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
@@ -34,6 +36,8 @@ pub struct Settings {
     pub context_tokens: u64,
     /// Share of the context that declarations may take at once, in percent.
     pub disclosure_percent: u64,
+    /// What servers may ask of hosts, where a host can be asked for it.
+    pub pass: Abilities,
     /// How long after the start requests wait for servers whose tools nobody knows yet.
     pub start_wait: Duration,
     pub fetch_rate: FetchRate,
@@ -55,6 +59,12 @@ impl Default for Settings {
             disclosure: Disclosure::default(),
             context_tokens: 200_000,
             disclosure_percent: 3,
+            // A host's folders are nobody's business behind us, unless somebody says so: servers
+            // take them for folders in which they may do what they like.
+            pass: Abilities {
+                roots: false,
+                ..Abilities::ALL
+            },
             start_wait: Duration::from_secs(2),
             fetch_rate: FetchRate::default(),
             calls_in_flight_max: 16,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use airlock_core::id::CallId;
 use airlock_core::report::Report;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use super::progress::Progress;
 use super::request::Request;
@@ -17,6 +18,9 @@ use crate::broker::{Cancel, RunEvent, Running};
 /// How long a request waits for somebody whom the host does not carry the question
 /// to; hosts give up on requests that take much longer.
 const PATIENCE: Duration = Duration::from_secs(40);
+
+/// What a run wants at once comes from its own thread, one after the other.
+const MOMENT: Duration = Duration::from_millis(5);
 
 /// A run that is going on, whether or not a request of the host waits for it.
 #[derive(Debug)]
@@ -105,7 +109,7 @@ impl Suspended {
                 },
                 Some(wish) = self.wanted.recv(), if carrying.has_room() => match self.way {
                     Way::Return => {
-                        self.hand(wish);
+                        self.hand(wish).await;
                         return (Some(self), Followed::Wants);
                     }
                     Way::Request => carrying.carry(wish),
@@ -128,9 +132,10 @@ impl Suspended {
         self.running.cancel_handle()
     }
 
-    fn hand(&mut self, first: Wish) {
+    /// With the first come those that were wanted in the same moment.
+    async fn hand(&mut self, first: Wish) {
         self.handed.push(first);
-        while let Ok(more) = self.wanted.try_recv() {
+        while let Ok(Some(more)) = timeout(MOMENT, self.wanted.recv()).await {
             self.handed.push(more);
         }
     }

@@ -151,7 +151,10 @@ impl RunTrace {
             RunEvent::CallSettled { call, code, .. } => {
                 open.ended(*call, code.map(|it| it.as_str()), now_ms);
             }
-            RunEvent::Started { .. } | RunEvent::Console { .. } => {}
+            RunEvent::Started { .. }
+            | RunEvent::Console { .. }
+            | RunEvent::Inquired { .. }
+            | RunEvent::InquiryEnded { .. } => {}
         }
     }
 

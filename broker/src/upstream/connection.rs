@@ -2,17 +2,39 @@
 
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+
 use super::caps::Caps;
 use super::era::Era;
-use super::handshake::{Agreed, MODERN_META};
+use super::handshake::{Agreed, modern_meta};
+use super::inquiry::Behind;
 use super::jsonrpc::{Answer, quoted};
 use super::link::{Link, LinkError, Outgoing};
+use super::wall::Wall;
+use crate::carrier::Abilities;
 
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) link: Link,
     pub(crate) agreed: Agreed,
     pub(crate) caps: Caps,
+}
+
+/// A call as a server gets it.
+#[derive(Debug)]
+pub(crate) struct Called<'a> {
+    pub(crate) tool: &'a str,
+    /// The canonical JSON text of an object, sent byte for byte.
+    pub(crate) arguments: &'a str,
+    pub(crate) trace: Option<&'a str>,
+    pub(crate) behind: Option<&'a Behind>,
+}
+
+/// What a server of the newer era has asked for, on the way back to it.
+#[derive(Debug, Default)]
+pub(crate) struct Given {
+    pub(crate) responses: Map<String, Value>,
+    pub(crate) state: Option<Value>,
 }
 
 impl Connection {
@@ -24,48 +46,47 @@ impl Connection {
         let members = cursor.map(|cursor| format!(r#""cursor":{}"#, quoted(cursor)));
         let outgoing = Outgoing {
             method: "tools/list",
-            params: self.params(members.unwrap_or_default()),
+            params: self.params(members, None, Abilities::default()),
             cancellable: true,
             ..Outgoing::default()
         };
-        self.link.request(&outgoing, within).await
+        self.link.request(&outgoing, &Wall::new(within)).await
     }
 
-    /// `arguments` is the canonical JSON text of an object, and is sent byte for byte.
     pub(crate) async fn call(
         &self,
-        (tool, arguments, trace): (&str, &str, Option<&str>),
+        called: &Called<'_>,
+        given: Option<&Given>,
         headers: Vec<(String, String)>,
-        within: Duration,
+        wall: &Wall,
     ) -> Result<Answer, LinkError> {
-        let members = format!(r#""name":{},"arguments":{arguments}"#, quoted(tool));
+        let (tool, arguments) = (quoted(called.tool), called.arguments);
+        let mut members = format!(r#""name":{tool},"arguments":{arguments}"#);
+        if let Some(given) = given {
+            let responses = Value::from(given.responses.clone());
+            members.push_str(&format!(r#","inputResponses":{responses}"#));
+            if let Some(state) = &given.state {
+                members.push_str(&format!(r#","requestState":{state}"#));
+            }
+        }
+        let abilities = called.behind.map(Behind::abilities).unwrap_or_default();
         let outgoing = Outgoing {
             method: "tools/call",
-            params: self.params_in_trace(members, trace),
-            name: Some(tool.to_owned()),
+            params: self.params(Some(members), called.trace, abilities),
+            name: Some(called.tool.to_owned()),
             headers,
             cancellable: true,
+            behind: called.behind.cloned(),
         };
-        self.link.request(&outgoing, within).await
+        self.link.request(&outgoing, wall).await
     }
 
-    fn params_in_trace(&self, members: String, trace: Option<&str>) -> String {
-        let Some(trace) = trace else {
-            return self.params(members);
-        };
-        let trace = format!(r#""traceparent":{}"#, quoted(trace));
-        let ours = MODERN_META.strip_suffix('}').unwrap_or(MODERN_META);
-        match self.agreed.era {
-            Era::Legacy => format!(r#"{{{members},"_meta":{{{trace}}}}}"#),
-            Era::Modern => format!("{{{members},{ours},{trace}}}}}"),
-        }
-    }
-
-    fn params(&self, members: String) -> String {
-        match self.agreed.era {
-            Era::Legacy => format!("{{{members}}}"),
-            Era::Modern if members.is_empty() => format!("{{{MODERN_META}}}"),
-            Era::Modern => format!("{{{members},{MODERN_META}}}"),
-        }
+    fn params(&self, members: Option<String>, trace: Option<&str>, abilities: Abilities) -> String {
+        let ours = (self.agreed.era == Era::Modern).then(|| modern_meta(abilities));
+        let trace = trace.map(|trace| format!(r#""traceparent":{}"#, quoted(trace)));
+        let meta: Vec<_> = ours.into_iter().chain(trace).collect();
+        let meta = (!meta.is_empty()).then(|| format!(r#""_meta":{{{}}}"#, meta.join(",")));
+        let members: Vec<_> = members.into_iter().chain(meta).collect();
+        format!("{{{}}}", members.join(","))
     }
 }

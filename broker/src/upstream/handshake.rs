@@ -14,21 +14,32 @@ use super::jsonrpc::{Answer, RpcError, UNSUPPORTED_VERSION};
 use super::link::{Link, LinkError, Outgoing};
 use super::raw;
 use super::spec::Timeouts;
+use super::wall::Wall;
+use crate::carrier::Abilities;
 use airlock_core::outcome::LostCause;
 
-/// `_meta` of every request in the newer era, without its braces' surroundings.
-pub(crate) const MODERN_META: &str = concat!(
-    r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
+const MODERN_META: &str = concat!(
+    r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
     r#""io.modelcontextprotocol/clientInfo":{"name":"airlock","version":""#,
     env!("CARGO_PKG_VERSION"),
-    r#""},"io.modelcontextprotocol/clientCapabilities":{}}"#
+    r#""},"io.modelcontextprotocol/clientCapabilities":"#
 );
 
 const INITIALIZE_PARAMS: &str = concat!(
-    r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"airlock","version":""#,
+    r#"{"protocolVersion":"2025-11-25","clientInfo":{"name":"airlock","version":""#,
     env!("CARGO_PKG_VERSION"),
-    r#""}}"#
+    r#""},"capabilities":"#
 );
+
+/// The members of `_meta` in every request of the newer era, where it is also said what can
+/// be asked of whoever stands behind the request.
+pub(crate) fn modern_meta(abilities: Abilities) -> String {
+    format!("{MODERN_META}{}", abilities.declared())
+}
+
+fn initialize_params(abilities: Abilities) -> String {
+    format!("{INITIALIZE_PARAMS}{}}}", abilities.declared())
+}
 
 /// Pictures in `icons` make the largest answers, and they are not kept.
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
@@ -139,17 +150,22 @@ pub(crate) async fn connect(
     dial: &Dial,
     choice: EraChoice,
     remembered: Option<Era>,
-    timeouts: &Timeouts,
+    (timeouts, abilities): (&Timeouts, Abilities),
 ) -> Result<(Link, Agreed), Refusal> {
     let link = dial()?;
+    let beginning = Beginning {
+        dial,
+        timeouts,
+        abilities,
+    };
     match (choice, remembered) {
         (EraChoice::Pinned(era), _) => {
-            let begun = begin(&link, era, timeouts.connect).await;
+            let begun = beginning.begin(&link, era).await;
             settle(link, begun).await
         }
-        (EraChoice::Auto, Some(Era::Legacy)) => begin_as_remembered(link, dial, timeouts).await,
+        (EraChoice::Auto, Some(Era::Legacy)) => beginning.as_remembered(link).await,
         // The probe is how the newer era begins: a memory of it spares nothing.
-        (EraChoice::Auto, Some(Era::Modern) | None) => probe(link, dial, timeouts).await,
+        (EraChoice::Auto, Some(Era::Modern) | None) => beginning.probe(link).await,
     }
 }
 
@@ -164,55 +180,67 @@ async fn settle(link: Link, begun: Result<Agreed, Refusal>) -> Result<(Link, Agr
     }
 }
 
-async fn begin(link: &Link, era: Era, within: Duration) -> Result<Agreed, Refusal> {
-    match era {
-        Era::Modern => discover(link, within).await,
-        Era::Legacy => initialize(link, within).await,
-    }
+/// What every way of beginning needs.
+struct Beginning<'a> {
+    dial: &'a Dial,
+    timeouts: &'a Timeouts,
+    /// What a server of the older era is told once and for all.
+    abilities: Abilities,
 }
 
-/// `initialize` at once. A server that is silent about it may be a slow one: it
-/// is asked otherwise on the same link, in the time that is left.
-async fn begin_as_remembered(
-    link: Link,
-    dial: &Dial,
-    timeouts: &Timeouts,
-) -> Result<(Link, Agreed), Refusal> {
-    const SHARE_OF_CONNECT: u32 = 2;
-    match initialize(&link, timeouts.connect / SHARE_OF_CONNECT).await {
-        Ok(agreed) => Ok((link, agreed)),
-        Err(refusal) if refusal.is_final() => settle(link, Err(refusal)).await,
-        Err(refusal) if refusal.is_silence() => probe(link, dial, timeouts).await,
-        Err(_) => {
-            link.close().await;
-            probe(dial()?, dial, timeouts).await
+impl Beginning<'_> {
+    async fn begin(&self, link: &Link, era: Era) -> Result<Agreed, Refusal> {
+        match era {
+            Era::Modern => discover(link, self.timeouts.connect).await,
+            Era::Legacy => self.initialize(link, self.timeouts.connect).await,
         }
     }
-}
 
-async fn probe(link: Link, dial: &Dial, timeouts: &Timeouts) -> Result<(Link, Agreed), Refusal> {
-    let refusal = match discover(&link, timeouts.probe).await {
-        Ok(agreed) => return Ok((link, agreed)),
-        Err(refusal) if refusal.is_final() => return settle(link, Err(refusal)).await,
-        Err(refusal) => refusal,
-    };
-    // Some servers of the older era end when the first message is not `initialize`;
-    // some answer it before they end.
-    let mut link = link;
-    let mut initialized = Err(Refusal::Link(LinkError::disconnected("it ended")));
-    if !link.is_closed() {
-        initialized = initialize(&link, timeouts.connect).await;
+    /// `initialize` at once. A server that is silent about it may be a slow one: it
+    /// is asked otherwise on the same link, in the time that is left.
+    async fn as_remembered(&self, link: Link) -> Result<(Link, Agreed), Refusal> {
+        const SHARE_OF_CONNECT: u32 = 2;
+        let within = self.timeouts.connect / SHARE_OF_CONNECT;
+        match self.initialize(&link, within).await {
+            Ok(agreed) => Ok((link, agreed)),
+            Err(refusal) if refusal.is_final() => settle(link, Err(refusal)).await,
+            Err(refusal) if refusal.is_silence() => self.probe(link).await,
+            Err(_) => {
+                link.close().await;
+                self.probe((self.dial)()?).await
+            }
+        }
     }
-    if matches!(&initialized, Err(refusal) if refusal.is_end()) {
-        link.close().await;
-        link = dial()?;
-        initialized = initialize(&link, timeouts.connect).await;
+
+    async fn probe(&self, link: Link) -> Result<(Link, Agreed), Refusal> {
+        let refusal = match discover(&link, self.timeouts.probe).await {
+            Ok(agreed) => return Ok((link, agreed)),
+            Err(refusal) if refusal.is_final() => return settle(link, Err(refusal)).await,
+            Err(refusal) => refusal,
+        };
+        let within = self.timeouts.connect;
+        // Some servers of the older era end when the first message is not `initialize`;
+        // some answer it before they end.
+        let mut link = link;
+        let mut initialized = Err(Refusal::Link(LinkError::disconnected("it ended")));
+        if !link.is_closed() {
+            initialized = self.initialize(&link, within).await;
+        }
+        if matches!(&initialized, Err(refusal) if refusal.is_end()) {
+            link.close().await;
+            link = (self.dial)()?;
+            initialized = self.initialize(&link, within).await;
+        }
+        // It was only slow to start, and speaks the newer era alone.
+        if refusal.is_silence() && matches!(initialized, Err(Refusal::Error(_))) {
+            initialized = discover(&link, within).await;
+        }
+        settle(link, initialized).await
     }
-    // It was only slow to start, and speaks the newer era alone.
-    if refusal.is_silence() && matches!(initialized, Err(Refusal::Error(_))) {
-        initialized = discover(&link, timeouts.connect).await;
+
+    async fn initialize(&self, link: &Link, within: Duration) -> Result<Agreed, Refusal> {
+        initialize(link, initialize_params(self.abilities), within).await
     }
-    settle(link, initialized).await
 }
 
 #[derive(Deserialize)]
@@ -239,7 +267,8 @@ async fn discover_once(link: &Link, within: Duration) -> Result<Agreed, Refusal>
     if let Link::Http(link) = link {
         link.speak(Era::Modern, Some(MODERN_VERSION));
     }
-    let params = format!("{{{MODERN_META}}}");
+    let meta = modern_meta(Abilities::default());
+    let params = format!(r#"{{"_meta":{{{meta}}}}}"#);
     let discovered: Discovered = ask(link, "server/discover", params, within).await?;
     if !discovered
         .supported_versions
@@ -270,12 +299,11 @@ struct Initialized {
     instructions: Option<Value>,
 }
 
-async fn initialize(link: &Link, within: Duration) -> Result<Agreed, Refusal> {
+async fn initialize(link: &Link, params: String, within: Duration) -> Result<Agreed, Refusal> {
     if let Link::Http(link) = link {
         link.speak(Era::Legacy, None);
     }
-    let initialized: Initialized =
-        ask(link, "initialize", INITIALIZE_PARAMS.to_owned(), within).await?;
+    let initialized: Initialized = ask(link, "initialize", params, within).await?;
     let version = initialized.protocol_version;
     if !LEGACY_VERSIONS.contains(&version.as_str()) {
         return Err(Refusal::Version(version));
@@ -306,7 +334,7 @@ async fn ask<T: serde::de::DeserializeOwned>(
         ..Outgoing::default()
     };
     match link
-        .request(&outgoing, within)
+        .request(&outgoing, &Wall::new(within))
         .await
         .map_err(Refusal::Link)?
     {

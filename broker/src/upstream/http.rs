@@ -19,10 +19,12 @@ use tokio::task::JoinHandle;
 use super::diagnostics::{Diagnostics, lock};
 use super::era::Era;
 use super::error::ConnectError;
+use super::inquiry::{self, Behind, Refused, UnderWay};
 use super::jsonrpc::{self, Answer, Incoming};
 use super::link::{LinkError, Outgoing};
 use super::secret::Secret;
 use super::spec::ServerUrl;
+use super::wall::Wall;
 pub(crate) use build::client;
 use build::{header_map, method_headers};
 
@@ -48,6 +50,8 @@ struct Inner {
     message_bytes_max: usize,
     /// Messages under way that nobody waits for.
     aside: Arc<Semaphore>,
+    /// What the server asks of us.
+    under_way: Arc<UnderWay>,
     runtime: Handle,
 }
 
@@ -77,6 +81,7 @@ impl HttpLink {
             diagnostics,
             message_bytes_max,
             aside: Arc::new(Semaphore::new(ASIDE_MAX)),
+            under_way: Arc::default(),
             runtime: Handle::current(),
         })))
     }
@@ -92,7 +97,7 @@ impl HttpLink {
     pub(crate) async fn request(
         &self,
         outgoing: &Outgoing,
-        within: Duration,
+        wall: &Wall,
     ) -> Result<Answer, LinkError> {
         let id = self.0.next_id.fetch_add(1, Ordering::Relaxed);
         let mut in_flight = InFlight {
@@ -105,12 +110,12 @@ impl HttpLink {
         let (link, outgoing) = (self.clone(), outgoing.clone());
         let exchange = async move { link.exchange(id, &outgoing).await };
         let mut exchange = Ended(self.0.runtime.spawn(exchange));
-        let answer = tokio::time::timeout(within, &mut exchange.0).await;
+        let answer = wall.limit(&mut exchange.0).await;
         in_flight.over = answer.is_ok();
         match answer {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(LinkError::disconnected("the connection was closed")),
-            Err(_) => Err(LinkError::timed_out(within)),
+            Err(_) => Err(LinkError::timed_out(wall.within())),
         }
     }
 
@@ -174,7 +179,8 @@ impl HttpLink {
         {
             lock(&self.0.spoken).session = Some(session.clone());
         }
-        self.read_answer(response, id).await
+        self.read_answer(response, id, outgoing.behind.as_ref())
+            .await
     }
 
     fn post(&self, body: Vec<u8>) -> RequestBuilder {
@@ -267,12 +273,17 @@ impl HttpLink {
         lock(&self.0.spoken).era
     }
 
-    async fn read_answer(&self, response: Response, id: u64) -> Result<Answer, LinkError> {
+    async fn read_answer(
+        &self,
+        response: Response,
+        id: u64,
+        behind: Option<&Behind>,
+    ) -> Result<Answer, LinkError> {
         if events::is_events(&response) {
-            return self.read_events(response, id).await;
+            return self.read_events(response, id, behind).await;
         }
         let body = read_body(response, self.0.message_bytes_max).await?;
-        match self.hear(&body, id) {
+        match self.hear(&body, id, behind) {
             Some(answer) => Ok(answer),
             None => Err(LinkError::unreadable(
                 "the HTTP body is not the answer to this request",
@@ -281,14 +292,27 @@ impl HttpLink {
     }
 
     /// The answer to `id`, when this message is it; anything else is dealt with here.
-    fn hear(&self, message: &[u8], id: u64) -> Option<Answer> {
+    fn hear(&self, message: &[u8], id: u64, behind: Option<&Behind>) -> Option<Answer> {
         match jsonrpc::parse(message) {
             Incoming::Answer {
                 id: answered,
                 answer,
             } if answered == id => return Some(answer),
             Incoming::Answer { .. } => self.0.diagnostics.unmatched(),
-            Incoming::Notification { method, .. } => self.0.diagnostics.notification(&method),
+            Incoming::Notification { method, params } => {
+                self.0.diagnostics.notification(&method);
+                if method == "notifications/cancelled" {
+                    self.0.under_way.cancelled(params);
+                }
+            }
+            Incoming::Request { id, method, params } if inquiry::is_one(&method) => {
+                // It comes on the stream of the request that it is about.
+                let behind = behind.cloned().ok_or_else(Refused::nobody);
+                let link = self.clone();
+                let tell = |body| async move { link.post_aside(body) };
+                let asked = (id, &*method, params);
+                self.0.under_way.begin(asked, behind, tell);
+            }
             Incoming::Request { id, method, .. } => {
                 self.post_aside(jsonrpc::answer_request(id, &method))
             }

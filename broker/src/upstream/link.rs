@@ -5,8 +5,10 @@ use std::time::Duration;
 use airlock_core::outcome::LostCause;
 
 use super::http::HttpLink;
+use super::inquiry::Behind;
 use super::jsonrpc::Answer;
 use super::stdio::StdioLink;
+use super::wall::Wall;
 
 /// A request of ours before it has an id.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +22,8 @@ pub(crate) struct Outgoing {
     pub(crate) headers: Vec<(String, String)>,
     /// Tell the server when nobody waits any more. Not for the handshake.
     pub(crate) cancellable: bool,
+    /// Who is asked what the server asks in the middle of it.
+    pub(crate) behind: Option<Behind>,
 }
 
 /// Why there is no answer.
@@ -85,11 +89,11 @@ impl Link {
     pub(crate) async fn request(
         &self,
         outgoing: &Outgoing,
-        within: Duration,
+        wall: &Wall,
     ) -> Result<Answer, LinkError> {
         match self {
-            Self::Stdio(link) => link.request(outgoing, within).await,
-            Self::Http(link) => link.request(outgoing, within).await,
+            Self::Stdio(link) => link.request(outgoing, wall).await,
+            Self::Http(link) => link.request(outgoing, wall).await,
         }
     }
 

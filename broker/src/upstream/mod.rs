@@ -15,17 +15,20 @@ mod error;
 mod handshake;
 mod headers;
 mod http;
+pub(crate) mod inquiry;
 pub(crate) mod jsonrpc;
 pub(crate) mod lines;
 mod link;
 mod list;
 mod pool;
 pub(crate) mod raw;
+mod rounds;
 mod secret;
 mod server;
 mod spec;
 mod sse;
 mod stdio;
+pub(crate) mod wall;
 
 pub use caps::Caps;
 pub use diagnostics::Report as DiagnosticsReport;
@@ -35,6 +38,7 @@ pub(crate) use http::client as http_client;
 pub use list::ListProblem;
 pub use pool::{Listed, Surroundings, Upstream};
 pub use secret::Secret;
+pub(crate) use server::Surrounded;
 pub use spec::{BadUrl, ServerSpec, ServerUrl, Timeouts, Transport};
 
 #[cfg(test)]

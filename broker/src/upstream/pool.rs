@@ -23,9 +23,11 @@ use super::http::HttpLink;
 use super::link::Link;
 use super::list::{ListProblem, Listing};
 use super::secret::Secret;
-use super::server::Server;
+use super::server::{Server, Surrounded};
 use super::spec::{ServerSpec, Transport};
 use super::stdio::StdioLink;
+use super::wall::Wall;
+use crate::carrier::Declared;
 use crate::config::Secrets;
 
 /// What all servers have in common.
@@ -35,6 +37,9 @@ pub struct Surroundings {
     pub base_env: Vec<(String, String)>,
     pub caps: Caps,
     pub eras: EraMemory,
+    /// What servers of the older era are told once that can be asked of whoever calls them.
+    /// Nobody is connected to before that is known.
+    pub abilities: Declared,
 }
 
 /// What became of reading one server's list.
@@ -150,22 +155,23 @@ impl Upstream {
         arguments: Vec<u8>,
         within: Duration,
     ) -> impl Future<Output = Reply> + Send + use<> {
-        self.call_in_trace(server, tool, (arguments, None), within)
+        let surrounded = Surrounded::default();
+        self.call_in(server, tool, arguments, (surrounded, Wall::new(within)))
     }
 
-    /// The same, with the `traceparent` that the request carries.
-    pub(crate) fn call_in_trace(
+    /// The same, with what goes along with the call.
+    pub(crate) fn call_in(
         &self,
         server: &ServerName,
         tool: &ToolName,
-        (arguments, trace): (Vec<u8>, Option<String>),
-        within: Duration,
+        arguments: Vec<u8>,
+        (surrounded, wall): (Surrounded, Wall),
     ) -> impl Future<Output = Reply> + Send + use<> {
         let called = self.servers.get(server).cloned();
         let tool = tool.0.to_string();
         async move {
             match called {
-                Some(server) => server.call(tool, arguments, trace, within).await,
+                Some(server) => server.call(tool, arguments, surrounded, wall).await,
                 None => Reply::NotSent {
                     why: "no such server is configured".to_owned(),
                 },
@@ -210,6 +216,7 @@ fn configured(spec: ServerSpec, surroundings: &Surroundings, bell: &Arc<Notify>)
         dial,
         diagnostics,
         alive,
+        surroundings.abilities.clone(),
     )
 }
 

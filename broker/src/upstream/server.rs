@@ -5,24 +5,38 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use airlock_core::json::{self, Bounds};
-use airlock_core::outcome::Reply;
+use airlock_core::outcome::{LostCause, Reply};
 use serde_json::Value;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, Semaphore, watch};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use super::caps::Caps;
 use super::child::Alive;
-use super::connection::Connection;
+use super::connection::{Called, Connection, Given};
 use super::decode;
 use super::diagnostics::{Diagnostics, lock};
 use super::era::EraMemory;
 use super::error::ConnectError;
 use super::handshake::{self, Dial};
 use super::headers::{Mirrored, headers_for};
+use super::inquiry::Behind;
+use super::jsonrpc::Answer;
 use super::link::LinkError;
 use super::list::{Listing, list};
+use super::rounds;
 use super::spec::{ServerSpec, Transport};
+use super::wall::Wall;
+use crate::carrier::{Abilities, Declared};
 use crate::config::Secrets;
+
+/// What goes along with a call.
+#[derive(Debug, Default)]
+pub(crate) struct Surrounded {
+    /// The `traceparent` that the request carries.
+    pub(crate) trace: Option<String>,
+    /// Who is asked what the server asks in the middle of it.
+    pub(crate) behind: Option<Behind>,
+}
 
 pub(crate) struct Server {
     spec: ServerSpec,
@@ -38,6 +52,9 @@ pub(crate) struct Server {
     used: Mutex<Instant>,
     closing: watch::Sender<bool>,
     alive: Alive,
+    /// What servers of the older era are told that can be asked; nobody connects before it
+    /// is known.
+    declared: Declared,
 }
 
 /// The connection of the moment, or how often and when making one failed.
@@ -56,6 +73,7 @@ impl Server {
         dial: Box<Dial>,
         diagnostics: Arc<Diagnostics>,
         alive: Alive,
+        declared: Declared,
     ) -> Self {
         Self {
             secrets: diagnostics.secrets().clone(),
@@ -65,6 +83,7 @@ impl Server {
             used: Mutex::new(Instant::now()),
             closing: watch::Sender::new(false),
             alive,
+            declared,
             spec,
             caps,
             eras,
@@ -112,8 +131,8 @@ impl Server {
         self: Arc<Self>,
         tool: String,
         arguments: Vec<u8>,
-        trace: Option<String>,
-        within: Duration,
+        surroundings: Surrounded,
+        wall: Wall,
     ) -> Reply {
         let not_sent = |why: &str| Reply::NotSent {
             why: why.to_owned(),
@@ -124,27 +143,56 @@ impl Server {
         if arguments.contains('\n') {
             return not_sent("the arguments are not one line");
         }
-        let deadline = Instant::now() + within;
-        let Ok(Ok(_place)) = timeout_at(deadline, self.places.acquire()).await else {
+        let Ok(Ok(_place)) = wall.limit(self.places.acquire()).await else {
             return not_sent("no call of this server ended in time to make place");
         };
         *lock(&self.used) = Instant::now();
-        let asked = (tool.as_str(), arguments.as_str(), trace.as_deref());
-        let answer = self.exchange(asked, deadline).await;
+        let called = Called {
+            tool: &tool,
+            arguments: &arguments,
+            trace: surroundings.trace.as_deref(),
+            behind: surroundings.behind.as_ref(),
+        };
+        let answer = self.converse(&called, &wall).await;
         *lock(&self.used) = Instant::now();
         self.without_secrets(decode::reply(answer, self.caps.result_bytes_max))
+    }
+
+    /// A call is made again with what its server asked for, as often as it asks.
+    async fn converse(
+        self: &Arc<Self>,
+        called: &Called<'_>,
+        wall: &Wall,
+    ) -> Result<Answer, LinkError> {
+        let mut given: Option<Given> = None;
+        for _ in 0..rounds::MAX {
+            let answer = self.exchange(called, given.as_ref(), wall).await?;
+            let Some(asked) = rounds::asked(&answer) else {
+                return Ok(answer);
+            };
+            match rounds::answered(asked, called.behind).await {
+                Some(answers) => given = Some(answers),
+                // What the server said last is all that there is.
+                None => return Ok(answer),
+            }
+        }
+        Err(LinkError::Lost {
+            why: format!("it asked for input more than {} times", rounds::MAX),
+            cause: LostCause::InputRequired,
+        })
     }
 
     /// A call that provably did not arrive, because the connection had ended, is made once more.
     async fn exchange(
         self: &Arc<Self>,
-        (tool, arguments, trace): (&str, &str, Option<&str>),
-        deadline: Instant,
-    ) -> Result<super::jsonrpc::Answer, LinkError> {
-        let headers = self.headers(tool, arguments);
+        called: &Called<'_>,
+        given: Option<&Given>,
+        wall: &Wall,
+    ) -> Result<Answer, LinkError> {
+        let headers = self.headers(called.tool, called.arguments);
         let mut first = true;
         loop {
-            let connection = match timeout_at(deadline, self.connection()).await {
+            let connection = match wall.limit(self.connection()).await {
                 Ok(Ok(connection)) => connection,
                 Ok(Err(error)) => {
                     return Err(LinkError::NotSent {
@@ -157,10 +205,7 @@ impl Server {
                     });
                 }
             };
-            let left = deadline.saturating_duration_since(Instant::now());
-            let answer = connection
-                .call((tool, arguments, trace), headers.clone(), left)
-                .await;
+            let answer = connection.call(called, given, headers.clone(), wall).await;
             let ended = match &answer {
                 Err(LinkError::SessionGone) => true,
                 Err(LinkError::NotSent { .. }) => connection.link.is_closed(),
@@ -170,7 +215,7 @@ impl Server {
                 return answer;
             }
             // Whoever holds the slot is connecting anew already, and will replace it.
-            let _ = timeout_at(deadline, self.forget(&connection)).await;
+            let _ = wall.limit(self.forget(&connection)).await;
         }
     }
 
@@ -250,8 +295,10 @@ impl Server {
     async fn connect(&self) -> Result<Arc<Connection>, ConnectError> {
         let timeouts = &self.spec.timeouts;
         let digest = self.spec.digest();
-        let handshake =
-            handshake::connect(&self.dial, self.spec.era, self.eras.load(&digest), timeouts);
+        let abilities = self.abilities().await;
+        let remembered = self.eras.load(&digest);
+        let told = (timeouts, abilities);
+        let handshake = handshake::connect(&self.dial, self.spec.era, remembered, told);
         let connected = tokio::time::timeout(timeouts.connect, handshake).await;
         let (link, agreed) = match connected {
             Ok(Ok(connected)) => connected,
@@ -271,6 +318,13 @@ impl Server {
             agreed: agreed.reduced(self.caps.instructions_bytes_max),
             caps: self.caps,
         }))
+    }
+
+    /// Waits until it is known what can be asked of hosts.
+    async fn abilities(&self) -> Abilities {
+        let mut declared = self.declared.clone();
+        let known = declared.wait_for(Option::is_some).await;
+        known.ok().and_then(|it| *it).unwrap_or_default()
     }
 
     fn explained(&self, refusal: handshake::Refusal) -> ConnectError {

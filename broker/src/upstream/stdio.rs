@@ -14,9 +14,11 @@ use tokio::task::JoinHandle;
 
 use super::child::{Alive, Group, One, Started};
 use super::diagnostics::{Diagnostics, lock};
+use super::inquiry::{self, Behind, Refused, UnderWay};
 use super::jsonrpc::{self, Answer, Incoming};
 use super::lines::{Line, Lines};
 use super::link::{LinkError, Outgoing};
+use super::wall::Wall;
 
 /// Messages that may wait to be written; more requests wait, other messages are dropped.
 const OUTBOX_MESSAGES: usize = 256;
@@ -42,12 +44,20 @@ struct Shared {
     ended: watch::Sender<Option<String>>,
     diagnostics: Arc<Diagnostics>,
     message_bytes_max: usize,
+    /// What the server asks of us.
+    under_way: Arc<UnderWay>,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
-    by_id: HashMap<u64, oneshot::Sender<Result<Answer, LinkError>>>,
+    by_id: HashMap<u64, Waiter>,
     closed: Option<String>,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    answer: oneshot::Sender<Result<Answer, LinkError>>,
+    behind: Option<Behind>,
 }
 
 #[derive(Debug)]
@@ -120,6 +130,7 @@ impl StdioLink {
             ended: watch::Sender::new(None),
             diagnostics,
             message_bytes_max,
+            under_way: Arc::default(),
         });
         let (outbox, queue) = mpsc::channel(OUTBOX_MESSAGES);
         tokio::spawn(write_all(writer, queue, shared.clone()));
@@ -134,10 +145,10 @@ impl StdioLink {
     pub(crate) async fn request(
         &self,
         outgoing: &Outgoing,
-        within: Duration,
+        wall: &Wall,
     ) -> Result<Answer, LinkError> {
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
-        let receiver = self.shared.expect(id)?;
+        let receiver = self.shared.expect(id, outgoing.behind.clone())?;
         let ticket = Arc::new(Ticket::default());
         let mut in_flight = InFlight {
             link: self,
@@ -156,14 +167,14 @@ impl StdioLink {
             let _ = self.outbox.send(outbound).await;
             receiver.await
         };
-        let error = match tokio::time::timeout(within, answered).await {
+        let error = match wall.limit(answered).await {
             Ok(Ok(Ok(answer))) => {
                 in_flight.answered = true;
                 return Ok(answer);
             }
             Ok(Ok(Err(error))) => error,
             Ok(Err(_)) => LinkError::disconnected("the connection was closed"),
-            Err(_) => LinkError::timed_out(within),
+            Err(_) => LinkError::timed_out(wall.within()),
         };
         match ticket.take_back() {
             true => Err(LinkError::NotSent { why: error.why() }),
@@ -236,23 +247,35 @@ impl Drop for InFlight<'_> {
 }
 
 impl Shared {
-    fn expect(&self, id: u64) -> Result<oneshot::Receiver<Result<Answer, LinkError>>, LinkError> {
+    fn expect(
+        &self,
+        id: u64,
+        behind: Option<Behind>,
+    ) -> Result<oneshot::Receiver<Result<Answer, LinkError>>, LinkError> {
         let mut waiting = lock(&self.waiting);
         if let Some(why) = &waiting.closed {
             return Err(LinkError::NotSent { why: why.clone() });
         }
-        let (sender, receiver) = oneshot::channel();
-        waiting.by_id.insert(id, sender);
-        Ok(receiver)
+        let (answer, answered) = oneshot::channel();
+        waiting.by_id.insert(id, Waiter { answer, behind });
+        Ok(answered)
     }
 
     fn settle(&self, id: u64, answer: Result<Answer, LinkError>) {
-        let sender = lock(&self.waiting).by_id.remove(&id);
-        match sender {
+        let waiter = lock(&self.waiting).by_id.remove(&id);
+        match waiter {
             // Whoever waited may have gone in this moment.
-            Some(sender) => drop(sender.send(answer)),
+            Some(waiter) => drop(waiter.answer.send(answer)),
             None => self.diagnostics.unmatched(),
         }
+    }
+
+    /// Whoever runs the calls that are with the server, from the oldest on.
+    fn behind(&self) -> Result<Behind, Refused> {
+        let waiting = lock(&self.waiting);
+        let mut calls: Vec<_> = waiting.by_id.iter().collect();
+        calls.sort_unstable_by_key(|(id, _)| **id);
+        Behind::of_one_run(calls.into_iter().filter_map(|(_, it)| it.behind.as_ref()))
     }
 
     /// Ends the connection for everybody; the first reason stays.
@@ -265,8 +288,8 @@ impl Shared {
         if waiting.closed.is_none() {
             waiting.closed = Some(error.why());
         }
-        for (_, sender) in waiting.by_id.drain() {
-            let _ = sender.send(Err(error.clone()));
+        for (_, waiter) in waiting.by_id.drain() {
+            let _ = waiter.answer.send(Err(error.clone()));
         }
         drop(waiting);
         self.stop.send_replace(true);
@@ -380,10 +403,24 @@ async fn read_all(
     }
 }
 
-fn hear(line: &[u8], outbox: &mpsc::Sender<Outbound>, shared: &Shared) {
+fn hear(line: &[u8], outbox: &mpsc::Sender<Outbound>, shared: &Arc<Shared>) {
     match jsonrpc::parse(line) {
         Incoming::Answer { id, answer } => shared.settle(id, Ok(answer)),
-        Incoming::Notification { method, .. } => shared.diagnostics.notification(&method),
+        Incoming::Notification { method, params } => {
+            shared.diagnostics.notification(&method);
+            if method == "notifications/cancelled" {
+                shared.under_way.cancelled(params);
+            }
+        }
+        Incoming::Request { id, method, params } if inquiry::is_one(&method) => {
+            let outbox = outbox.clone();
+            let tell = |bytes| async move {
+                let ticket = None;
+                let _ = outbox.send(Outbound { bytes, ticket }).await;
+            };
+            let asked = (id, &*method, params);
+            shared.under_way.begin(asked, shared.behind(), tell);
+        }
         Incoming::Request { id, method, .. } => {
             let bytes = jsonrpc::answer_request(id, &method);
             // A server that asks faster than it listens gets fewer answers.

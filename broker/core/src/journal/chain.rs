@@ -13,18 +13,21 @@ use crate::id::Digest;
 /// The members of an entry that are written as they are: our own words, names and
 /// digests, without which a journal could not be read. All others are somebody else's
 /// texts, and so is every member that is added one day and not named here.
-const KEPT: [&str; 25] = [
+const KEPT: [&str; 29] = [
     "answer",
     "args_digest",
+    "asked_digest",
     "call",
     "calls",
     "code",
     "decision",
     "description",
+    "end",
     "grant",
     "guest_digest",
     "guest_name",
     "input_digest",
+    "inquiry",
     "kind",
     "limits",
     "outcome",
@@ -39,6 +42,7 @@ const KEPT: [&str; 25] = [
     "tools",
     "usage",
     "value_digest",
+    "wants",
 ];
 
 /// Replaces known secrets in one text; none when there is nothing to replace.

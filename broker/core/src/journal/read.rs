@@ -179,6 +179,9 @@ impl Reader {
                     settled.call.0
                 ));
             }
+            Body::Inquired(inquired) if !self.open.contains(&inquired.call) => {
+                return Err(format!("call {} was not under way", inquired.call.0));
+            }
             Body::Ended(_) => self.ended = true,
             _ => {}
         }

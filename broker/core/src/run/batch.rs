@@ -8,6 +8,7 @@ use crate::decide::{AuthorizedCall, Question};
 use crate::effect::Effect;
 use crate::grant::Grant;
 use crate::id::{CallId, GrantId};
+use crate::inquiry::{InquiryEnd, InquiryId};
 use crate::journal::Entry;
 
 #[derive(Debug, Default)]
@@ -52,6 +53,15 @@ impl Batch {
 
     pub(super) fn withdraw_ask(&mut self, call: CallId) {
         self.stops.push(Effect::WithdrawAsk(call));
+    }
+
+    pub(super) fn carry(&mut self, inquiry: InquiryId) {
+        self.asks.push(Effect::Carry(inquiry));
+    }
+
+    /// After what is recorded of it: the server hears it then.
+    pub(super) fn end_inquiry(&mut self, inquiry: InquiryId, end: InquiryEnd) {
+        self.asks.push(Effect::EndInquiry { inquiry, end });
     }
 
     pub(super) fn call(&mut self, call: AuthorizedCall) {

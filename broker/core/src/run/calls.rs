@@ -92,9 +92,11 @@ impl Calls {
         self.in_flight + self.claiming > 0 || !self.asking.is_empty() || !self.queue.is_empty()
     }
 
-    /// Nothing but a human's answer can bring this run forward.
-    pub(super) fn is_only_asking(&self) -> bool {
-        !self.asking.is_empty() && self.in_flight + self.claiming == 0 && self.queue.is_empty()
+    /// Nothing but a human's answer can bring this run forward; so many calls in flight wait
+    /// for the host.
+    pub(super) fn is_only_asking(&self, inquiring: u32) -> bool {
+        let others = self.in_flight.saturating_sub(inquiring) + self.claiming;
+        (inquiring > 0 || !self.asking.is_empty()) && others == 0 && self.queue.is_empty()
     }
 
     pub(super) fn asking_of(&self, tool: &ToolId) -> u32 {

@@ -111,6 +111,7 @@ impl Run {
             }
             Stage::Queued(authorized) => self.unsent(decided(&authorized, Verdict::Unsent)),
             Stage::InFlight { tool, since_ms, .. } => {
+                self.withdraw_inquiries(call);
                 self.out.cancel_call(call);
                 let ms = self.clock.host_ms().saturating_sub(since_ms);
                 let why = "the run ended while the call was in flight".into();

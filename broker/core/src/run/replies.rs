@@ -24,6 +24,7 @@ impl Run {
         let Stage::InFlight { tool, since_ms, .. } = self.calls.take(call) else {
             return;
         };
+        self.withdraw_inquiries(call);
         let ms = self.clock.host_ms().saturating_sub(since_ms);
         let judged = judge(reply, &tool, &self.spec.limits);
         if let Some(watch) = &mut self.watch {

@@ -16,6 +16,7 @@ use super::calls::Calls;
 use super::clock::Clock;
 use super::console::Console;
 use super::ending::Ending;
+use super::inquiries::Inquiries;
 use super::{Guest, Life, Run, RunSpec};
 
 impl Run {
@@ -36,6 +37,7 @@ impl Run {
             usage: GuestUsage::default(),
             calls: Calls::default(),
             grants: Grants::new(binding, now_ms),
+            inquiries: Inquiries::default(),
             watch: flow.map(|flow| Watch::new(flow, spec.standing.disclosed.clone(), &spec.script)),
             console: Console::new(&spec.limits),
             outcomes: Vec::new(),

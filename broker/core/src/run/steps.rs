@@ -145,7 +145,9 @@ impl Run {
         let Guest::Waiting { wake_at_ms } = self.guest else {
             return self.clock.wait_for_human(false);
         };
-        self.clock.wait_for_human(self.calls.is_only_asking());
+        let inquiring = self.inquiries.calls();
+        self.clock
+            .wait_for_human(self.calls.is_only_asking(inquiring));
         let deadline = if self.clock.is_waiting_for_human() {
             self.clock.latest_deadline_at_ms()
         } else {

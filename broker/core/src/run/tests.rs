@@ -4,6 +4,7 @@
 mod asks;
 mod calls;
 mod ending;
+mod inquiries;
 mod property;
 mod replay;
 mod time;
@@ -135,6 +136,8 @@ fn describe(effect: &Effect) -> String {
         Effect::CancelCall(call) => format!("cancel {}", call.0),
         Effect::Ask(question) => format!("ask {}", question.call.0),
         Effect::WithdrawAsk(call) => format!("withdraw {}", call.0),
+        Effect::Carry(inquiry) => format!("carry {}", inquiry.0),
+        Effect::EndInquiry { inquiry, end } => format!("end {} {end:?}", inquiry.0),
         Effect::Console(lines) => lines
             .iter()
             .map(|line| format!("show {}", line.text))
@@ -162,6 +165,10 @@ fn describe_entry(body: &Body) -> String {
             Verdict::Deny => format!("denied {}", decided.call.0),
             Verdict::Unsent => format!("unsent {}", decided.call.0),
         },
+        Body::Inquired(inquired) => format!("inquired {}", inquired.inquiry.0),
+        Body::InquiryEnded(ended) => {
+            format!("inquiry-ended {} {:?}", ended.inquiry.0, ended.end)
+        }
         Body::Settled(settled) => format!("settled {}", settled.call.0),
         Body::Resumed(_) => "resumed".into(),
         Body::Ended(_) => "ended".into(),

@@ -12,6 +12,7 @@ use crate::serve::asking::ByHost;
 use crate::serve::desk::Desk;
 use crate::serve::disclosure;
 use crate::serve::discovery::InSession;
+use crate::serve::inquiring::ToHost;
 use crate::serve::request::Request;
 use crate::serve::rpc::text_of;
 use crate::serve::settings::Mode;
@@ -127,6 +128,7 @@ pub(super) async fn start(
         None => script,
     };
     let (wishes, wanted) = Wishes::new();
+    let to_host = ToHost::new(wishes.clone(), request.abilities(desk));
     let by_host = || Arc::new(ByHost(wishes)) as Arc<dyn Approver>;
     let seat = Seat {
         disclosed: disclosure::of(shelf, &request.session),
@@ -135,6 +137,7 @@ pub(super) async fn start(
             desk: desk.clone(),
             session: Arc::clone(&request.session),
         })),
+        carrier: Some(Arc::new(to_host)),
     };
     let running = shelf.broker.run_in(seat, script);
     let run = Suspended::new(running, wanted, followed, request);

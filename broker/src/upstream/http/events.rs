@@ -8,6 +8,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 
 use super::{HttpLink, plain};
 use crate::upstream::era::Era;
+use crate::upstream::inquiry::Behind;
 use crate::upstream::jsonrpc::Answer;
 use crate::upstream::link::LinkError;
 use crate::upstream::sse::SseReader;
@@ -28,11 +29,12 @@ impl HttpLink {
         &self,
         response: Response,
         id: u64,
+        behind: Option<&Behind>,
     ) -> Result<Answer, LinkError> {
         let mut reader = SseReader::new(self.0.message_bytes_max);
         let mut stream = response;
         loop {
-            let broken = match self.next_answer(stream, id, &mut reader).await {
+            let broken = match self.next_answer(stream, (id, behind), &mut reader).await {
                 Ok(Some(answer)) => return Ok(answer),
                 Ok(None) => LinkError::disconnected("the stream ended before the answer"),
                 Err(error) => error,
@@ -82,7 +84,7 @@ impl HttpLink {
     async fn next_answer(
         &self,
         mut response: Response,
-        id: u64,
+        (id, behind): (u64, Option<&Behind>),
         reader: &mut SseReader,
     ) -> Result<Option<Answer>, LinkError> {
         loop {
@@ -95,7 +97,7 @@ impl HttpLink {
                 .push(&chunk)
                 .map_err(|_| LinkError::too_large(self.0.message_bytes_max))?;
             for event in events {
-                if let Some(answer) = self.hear(&event.data, id) {
+                if let Some(answer) = self.hear(&event.data, id, behind) {
                     return Ok(Some(answer));
                 }
             }

@@ -6,6 +6,7 @@ use airlock_core::id::{ServerName, ToolName};
 use airlock_core::outcome::Reply;
 
 use super::fake::words;
+use crate::carrier::Abilities;
 use crate::scratch::Scratch;
 use crate::upstream::caps::Caps;
 use crate::upstream::era::{Era, EraMemory};
@@ -52,6 +53,7 @@ fn surroundings() -> Surroundings {
         ],
         caps: Caps::default(),
         eras: EraMemory::none(),
+        abilities: Abilities::default().from_now_on(),
     }
 }
 

@@ -8,13 +8,15 @@ use airlock_core::outcome::Reply;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
+use crate::carrier::Abilities;
 use crate::upstream::caps::Caps;
 use crate::upstream::child::Alive;
 use crate::upstream::diagnostics::Diagnostics;
 use crate::upstream::era::EraMemory;
+use crate::upstream::inquiry::Behind;
 use crate::upstream::link::Link;
 use crate::upstream::pool::{Listed, Upstream};
-use crate::upstream::server::Server;
+use crate::upstream::server::{Server, Surrounded};
 use crate::upstream::spec::{ServerSpec, Transport};
 use crate::upstream::stdio::StdioLink;
 
@@ -35,6 +37,8 @@ pub(super) struct Fake {
     pub(super) spec: ServerSpec,
     pub(super) caps: Caps,
     pub(super) eras: EraMemory,
+    /// What it is told that can be asked.
+    pub(super) abilities: Abilities,
     script: Arc<Script>,
     pub(super) heard: Arc<Mutex<Vec<Value>>>,
 }
@@ -56,6 +60,7 @@ impl Fake {
                 ..Caps::default()
             },
             eras: EraMemory::none(),
+            abilities: Abilities::default(),
             script: Arc::new(script),
             heard: Arc::default(),
         }
@@ -107,6 +112,7 @@ impl Fake {
             dial,
             diagnostics,
             Alive::default(),
+            self.abilities.from_now_on(),
         ));
         let connected = Connected {
             upstream: Upstream::default(),
@@ -137,6 +143,18 @@ impl Connected {
             arguments.as_bytes().to_vec(),
             Duration::from_millis(within_ms),
         )
+    }
+
+    /// A call for somebody who can be asked.
+    pub(super) fn call_for(&self, behind: Behind) -> impl Future<Output = Reply> + Send + use<> {
+        let (server, tool) = (ServerName("fake".into()), ToolName("t".into()));
+        let wall = behind.wall.clone();
+        let surrounded = Surrounded {
+            trace: None,
+            behind: Some(behind),
+        };
+        self.upstream
+            .call_in(&server, &tool, b"{}".to_vec(), (surrounded, wall))
     }
 
     pub(super) fn dials(&self) -> usize {

@@ -138,6 +138,7 @@ impl Web {
             base_env: vec![],
             caps,
             eras: EraMemory::none(),
+            abilities: crate::carrier::Abilities::ALL.from_now_on(),
         };
         let (upstream, mut listed) = Upstream::connect_all(vec![spec], &surroundings).await;
         (upstream, listed.remove(0))

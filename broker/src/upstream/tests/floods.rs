@@ -16,6 +16,7 @@ use super::http::{event, sessions};
 use crate::upstream::diagnostics::Diagnostics;
 use crate::upstream::link::Outgoing;
 use crate::upstream::stdio::StdioLink;
+use crate::upstream::wall::Wall;
 
 const GIBIBYTE: u64 = 1 << 30;
 
@@ -29,7 +30,9 @@ async fn a_line_of_a_gibibyte_ends_the_connection_before_it_is_read() {
         params: "{}".to_owned(),
         ..Outgoing::default()
     };
-    let error = link.request(&outgoing, Duration::from_secs(60)).await;
+    let error = link
+        .request(&outgoing, &Wall::new(Duration::from_secs(60)))
+        .await;
     let why = error.unwrap_err().why();
     assert!(why.contains("100000 bytes"), "{why}");
     assert!(link.is_closed());

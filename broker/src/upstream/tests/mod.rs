@@ -8,4 +8,5 @@ mod floods;
 mod fuzz;
 mod handshake;
 mod http;
+mod inquiries;
 mod lists;

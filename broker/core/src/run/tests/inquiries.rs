@@ -1,0 +1,105 @@
+//! What servers ask of the host: recorded, carried, ended, and not on the run's time.
+
+use super::*;
+use crate::code::Code;
+use crate::inquiry::{Inquiry, InquiryEnd, InquiryId, Wants};
+use crate::limits::INQUIRIES_MAX;
+
+fn inquired(number: u32, call: u32) -> Event {
+    Event::Inquired(Inquiry {
+        id: InquiryId(number),
+        call: CallId(call),
+        wants: Wants::Form,
+        digest: Digest::of(b"?"),
+    })
+}
+
+fn ended(number: u32, end: InquiryEnd) -> Event {
+    let inquiry = InquiryId(number);
+    Event::InquiryEnded { inquiry, end }
+}
+
+#[test]
+fn an_inquiry_is_recorded_before_it_is_carried_and_its_end_before_the_server_hears_of_it() {
+    let mut world = World::open();
+    world.hear(0, waits(&[(0, 0)]));
+    let heard = world.hear(1, inquired(1, 1));
+    assert_eq!(heard, ["append inquired 1", "carry 1"]);
+    let heard = world.hear(5, ended(1, InquiryEnd::Declined));
+    assert_eq!(heard, ["append inquiry-ended 1 Declined", "end 1 Declined"]);
+    assert_eq!(world.hear(6, ended(1, InquiryEnd::Answered)), [""; 0]);
+    let heard = world.hear(7, replies(1, "1"));
+    assert_eq!(heard.first().map(String::as_str), Some("append settled 1"));
+}
+
+#[test]
+fn nobody_is_asked_for_a_call_that_is_not_under_way() {
+    let mut world = World::start(&["ask *"], Limits::default());
+    world.hear(0, waits(&[(0, 0)]));
+    for call in [0, 1, 2] {
+        let heard = world.hear(1, inquired(call, call));
+        assert_eq!(heard, [format!("end {call} Withdrawn")]);
+    }
+}
+
+#[test]
+fn what_is_open_when_the_call_or_the_run_ends_is_withdrawn() {
+    let mut world = World::open();
+    world.hear(0, waits(&[(0, 0), (1, 1)]));
+    world.hear_all(1, vec![inquired(1, 1), inquired(2, 2)]);
+    let heard = world.hear(2, replies(1, "1"));
+    assert_eq!(heard[0], "append inquiry-ended 1 Withdrawn");
+    assert!(heard.contains(&"end 1 Withdrawn".into()), "{heard:?}");
+    let why = "enough".into();
+    let heard = world.hear(3, Event::Cancelled { why });
+    assert!(
+        heard.contains(&"append inquiry-ended 2 Withdrawn".into()),
+        "{heard:?}"
+    );
+    assert!(heard.contains(&"end 2 Withdrawn".into()), "{heard:?}");
+}
+
+#[test]
+fn a_run_puts_only_so_many() {
+    let mut world = World::open();
+    world.hear(0, waits(&[(0, 0)]));
+    for number in 1..=INQUIRIES_MAX {
+        world.hear_all(
+            1,
+            vec![inquired(number, 1), ended(number, InquiryEnd::Answered)],
+        );
+    }
+    let one_more = INQUIRIES_MAX + 1;
+    let heard = world.hear(2, inquired(one_more, 1));
+    assert_eq!(heard, [format!("end {one_more} TooMany")]);
+}
+
+#[test]
+fn time_in_which_only_the_host_is_waited_for_is_not_the_runs() {
+    let limits = Limits {
+        run_wall_ms_max: 100,
+        human_wall_ms_max: 1_000,
+        ..Limits::default()
+    };
+    let mut world = World::start(&["allow *"], limits);
+    world.hear(0, waits(&[(0, 0)]));
+    world.hear(10, inquired(1, 1));
+    assert_eq!(world.hear(900, Event::Woke), [""; 0]);
+    world.hear(910, ended(1, InquiryEnd::Answered));
+    assert_eq!(world.hear(990, Event::Woke), [""; 0]);
+    world.hear(1_010, Event::Woke);
+    assert_eq!(world.report().code, Some(Code::LimitTime));
+}
+
+#[test]
+fn another_call_under_way_keeps_the_time_the_runs() {
+    let limits = Limits {
+        run_wall_ms_max: 100,
+        ..Limits::default()
+    };
+    let mut world = World::start(&["allow *"], limits);
+    world.hear(0, waits(&[(0, 0), (1, 1)]));
+    world.hear(10, inquired(1, 1));
+    world.hear(110, Event::Woke);
+    assert_eq!(world.report().code, Some(Code::LimitTime));
+}

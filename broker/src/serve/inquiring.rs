@@ -1,0 +1,172 @@
+//! What a server asks in the middle of a call, as a host gets it: always with the
+//! server's name in front, and with no text that could pass for one of ours.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::{Value, json};
+
+use super::asking;
+use super::rpc::put;
+use super::wish::Wishes;
+use crate::carrier::{Abilities, Carrier, Carrying, Inquiry, Said, Wants};
+use crate::render::escape;
+
+const MESSAGE_CHARS_MAX: usize = 4_000;
+/// Of a title or description of a field.
+const LABEL_CHARS_MAX: usize = 400;
+/// Which server asks, for programs.
+const SERVER_KEY: &str = "dev.airlock/server";
+
+/// Inquiries of one run go to its host.
+#[derive(Debug)]
+pub(super) struct ToHost {
+    wishes: Wishes,
+    abilities: Abilities,
+    latest: AtomicU64,
+}
+
+impl ToHost {
+    pub(super) fn new(wishes: Wishes, abilities: Abilities) -> Self {
+        Self {
+            wishes,
+            abilities,
+            latest: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Carrier for ToHost {
+    fn abilities(&self) -> Abilities {
+        self.abilities
+    }
+
+    fn carry(&self, inquiry: Inquiry) -> Carrying<'_> {
+        Box::pin(async move {
+            let number = self.latest.fetch_add(1, Ordering::Relaxed) + 1;
+            let (method, params) = request(&inquiry);
+            let key = format!("inquiry-{number}");
+            let result = self.wishes.want(key, method, params).await;
+            result.map_or(Said::Nothing, Said::Result)
+        })
+    }
+}
+
+/// The method and params of the request to the host.
+fn request(inquiry: &Inquiry) -> (&'static str, Value) {
+    let server = &*inquiry.server.0;
+    let mut params = inquiry.params.clone();
+    let method = match inquiry.wants {
+        Wants::Form => {
+            put(&mut params, "message", message(server, &inquiry.params));
+            if let Some(fields) = params.pointer_mut("/requestedSchema/properties") {
+                labels(fields);
+            }
+            asking::METHOD
+        }
+        Wants::Address => {
+            put(&mut params, "message", message(server, &inquiry.params));
+            asking::METHOD
+        }
+        Wants::Sampling => {
+            let about = format!("The server `{server}` behind airlock asks for this text.");
+            let theirs = params.get("systemPrompt").and_then(Value::as_str);
+            let prompt = theirs.map_or_else(|| about.clone(), |it| format!("{about}\n\n{it}"));
+            put(&mut params, "systemPrompt", prompt);
+            "sampling/createMessage"
+        }
+        Wants::Roots => "roots/list",
+    };
+    put(&mut params, "_meta", json!({ SERVER_KEY: server }));
+    (method, params)
+}
+
+/// Nothing in it is hidden, and each line of the server's stands behind a mark.
+fn message(server: &str, params: &Value) -> String {
+    let theirs = params.get("message").and_then(Value::as_str);
+    let theirs = escape::block(theirs.unwrap_or_default()).into_owned();
+    let chars = theirs.chars().count();
+    let shown: String = theirs.chars().take(MESSAGE_CHARS_MAX).collect();
+    let mut text = format!("The server `{server}` behind airlock asks:");
+    for line in shown.lines() {
+        text.push_str(&format!("\n> {line}"));
+    }
+    if chars > MESSAGE_CHARS_MAX {
+        let more = chars - MESSAGE_CHARS_MAX;
+        text.push_str(&format!(
+            "\n… and {more} more characters that are not shown"
+        ));
+    }
+    text
+}
+
+/// What is shown of the fields of a form; their values stay what the server wrote.
+fn labels(fields: &mut Value) {
+    let Some(fields) = fields.as_object_mut() else {
+        return;
+    };
+    for field in fields.values_mut() {
+        for key in ["title", "description"] {
+            if let Some(Value::String(text)) = field.get_mut(key) {
+                *text = escape::brief(text, LABEL_CHARS_MAX);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airlock_core::id::ServerName;
+
+    fn asked(wants: Wants, params: Value) -> Value {
+        let server = ServerName("files".into());
+        request(&Inquiry {
+            server,
+            wants,
+            params,
+        })
+        .1
+    }
+
+    #[test]
+    fn the_servers_name_stands_in_front_and_its_text_hides_nothing() {
+        let theirs = "Allow call 1 of `bank.pay`?\n\u{202e}Yes\u{1b}[2J";
+        let field = json!({"type": "string", "title": "A\u{200b}B", "enum": ["a\u{200b}"]});
+        let schema = json!({"type": "object", "properties": {"x": field}});
+        let params = json!({"mode": "form", "message": theirs, "requestedSchema": schema});
+        let form = asked(Wants::Form, params);
+        let message = form["message"].as_str().unwrap();
+        assert_eq!(
+            message,
+            "The server `files` behind airlock asks:\n> Allow call 1 of `bank.pay`?\n\
+             > \\u{202e}Yes\\u{1b}[2J"
+        );
+        let field = &form["requestedSchema"]["properties"]["x"];
+        assert_eq!(field["title"], "A\\u{200b}B");
+        assert_eq!(field["enum"], json!(["a\u{200b}"]));
+        assert_eq!(form["_meta"][SERVER_KEY], "files");
+
+        let sampling = asked(
+            Wants::Sampling,
+            json!({"messages": [], "systemPrompt": "Be short."}),
+        );
+        let prompt = sampling["systemPrompt"].as_str().unwrap();
+        assert!(
+            prompt.contains("`files`") && prompt.ends_with("Be short."),
+            "{prompt}"
+        );
+    }
+
+    #[test]
+    fn a_long_text_is_cut_and_says_so() {
+        let params = json!({"mode": "url", "message": "x".repeat(5_000), "url": "https://a.b/"});
+        let asked = asked(Wants::Address, params);
+        assert!(
+            asked["message"]
+                .as_str()
+                .unwrap()
+                .contains("1000 more characters")
+        );
+        assert_eq!(asked["url"], "https://a.b/");
+    }
+}

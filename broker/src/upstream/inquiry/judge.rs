@@ -1,0 +1,155 @@
+//! What a host said to an inquiry, and what its server is told.
+
+use airlock_core::inquiry::{InquiryEnd, Wants};
+use serde_json::{Value, json};
+
+use super::{INTERNAL, Refused, Told};
+use crate::carrier::Said;
+
+/// Of an error of a host.
+const MESSAGE_CHARS_MAX: usize = 1_000;
+
+/// What came of carrying an inquiry, and what its server is told; none is no answer in time.
+pub(crate) fn judge(wants: Wants, said: Option<Said>) -> (InquiryEnd, Told) {
+    let is_of_person = matches!(wants, Wants::Form | Wants::Address);
+    match said {
+        None if is_of_person => (InquiryEnd::Expired, Ok(json!({"action": "cancel"}))),
+        None => (InquiryEnd::Expired, Err(refused(InquiryEnd::Expired))),
+        Some(Said::Nothing) if is_of_person => {
+            (InquiryEnd::Dismissed, Ok(json!({"action": "cancel"})))
+        }
+        Some(Said::Nothing) => (InquiryEnd::Dismissed, Err(refused(InquiryEnd::Dismissed))),
+        Some(Said::Error { code, message }) => {
+            let message = message.chars().take(MESSAGE_CHARS_MAX).collect::<String>();
+            (InquiryEnd::Declined, Err(Refused::new(code, message)))
+        }
+        Some(Said::Result(result)) => match answer(wants, result) {
+            Some((end, result)) => (end, Ok(result)),
+            None => (InquiryEnd::Invalid, Err(refused(InquiryEnd::Invalid))),
+        },
+    }
+}
+
+/// The answer as the protocol has it, and nothing besides.
+fn answer(wants: Wants, mut result: Value) -> Option<(InquiryEnd, Value)> {
+    let members = result.as_object_mut()?;
+    match wants {
+        Wants::Form | Wants::Address => match members.get("action")?.as_str()? {
+            "accept" if wants == Wants::Form => {
+                let content = members.remove("content").filter(Value::is_object)?;
+                let accepted = json!({"action": "accept", "content": content});
+                Some((InquiryEnd::Answered, accepted))
+            }
+            "accept" => Some((InquiryEnd::Answered, json!({"action": "accept"}))),
+            "decline" => Some((InquiryEnd::Declined, json!({"action": "decline"}))),
+            "cancel" => Some((InquiryEnd::Dismissed, json!({"action": "cancel"}))),
+            _ => None,
+        },
+        Wants::Sampling => {
+            const KEPT: [&str; 4] = ["role", "content", "model", "stopReason"];
+            members.retain(|key, _| KEPT.contains(&key.as_str()));
+            let is_text = |key| members.get(key).is_some_and(Value::is_string);
+            let fits = is_text("role") && is_text("model") && members.contains_key("content");
+            fits.then_some((InquiryEnd::Answered, result))
+        }
+        Wants::Roots => {
+            members.retain(|key, _| key == "roots");
+            let fits = members.get("roots").is_some_and(Value::is_array);
+            fits.then_some((InquiryEnd::Answered, result))
+        }
+    }
+}
+
+/// What a server is told when nothing was said that it could be told.
+pub(crate) fn refused(end: InquiryEnd) -> Refused {
+    /// A person who does not want the host's model to be asked.
+    const REJECTED: i64 = -1;
+    let (code, why) = match end {
+        InquiryEnd::Answered | InquiryEnd::Invalid => (INTERNAL, "what the host said is no answer"),
+        InquiryEnd::Declined => (REJECTED, "the host declined"),
+        InquiryEnd::Dismissed => (REJECTED, "the host gave no answer"),
+        InquiryEnd::Expired => (INTERNAL, "nobody answered in time"),
+        InquiryEnd::Withdrawn => (INTERNAL, "nobody waits for the call any more"),
+        InquiryEnd::TooMany => (INTERNAL, "too much was asked in this run"),
+    };
+    Refused::new(code, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_what_the_protocol_has_and_nothing_besides() {
+        let said = |value: Value| Some(Said::Result(value));
+        let content = json!({"name": "x"});
+        let sampled = json!({"role": "assistant", "content": {}, "model": "m"});
+        let more = json!({"role": "assistant", "content": {}, "model": "m", "_meta": {"a": 1}});
+        let cancel = Ok(json!({"action": "cancel"}));
+        for (wants, came, end, expected) in [
+            (
+                Wants::Form,
+                said(json!({"action": "accept", "content": content, "_meta": {}})),
+                InquiryEnd::Answered,
+                Ok(json!({"action": "accept", "content": content})),
+            ),
+            (
+                Wants::Form,
+                said(json!({"action": "decline", "content": content})),
+                InquiryEnd::Declined,
+                Ok(json!({"action": "decline"})),
+            ),
+            (
+                Wants::Form,
+                said(json!({"action": "cancel"})),
+                InquiryEnd::Dismissed,
+                cancel.clone(),
+            ),
+            (Wants::Form, None, InquiryEnd::Expired, cancel.clone()),
+            (
+                Wants::Address,
+                Some(Said::Nothing),
+                InquiryEnd::Dismissed,
+                cancel,
+            ),
+            (
+                Wants::Address,
+                said(json!({"action": "accept", "content": content})),
+                InquiryEnd::Answered,
+                Ok(json!({"action": "accept"})),
+            ),
+            (
+                Wants::Sampling,
+                said(more),
+                InquiryEnd::Answered,
+                Ok(sampled),
+            ),
+            (
+                Wants::Roots,
+                said(json!({"roots": [], "x": 1})),
+                InquiryEnd::Answered,
+                Ok(json!({"roots": []})),
+            ),
+        ] {
+            assert_eq!(judge(wants, came), (end, expected), "{wants:?}");
+        }
+        for (wants, value) in [
+            (Wants::Form, json!({"action": "accept"})),
+            (Wants::Form, json!({"action": "Accept", "content": {}})),
+            (Wants::Form, json!([])),
+            (Wants::Sampling, json!({"role": "assistant", "content": {}})),
+            (Wants::Roots, json!({"roots": 1})),
+        ] {
+            let (end, told) = judge(wants, said(value.clone()));
+            assert_eq!((end, told.is_err()), (InquiryEnd::Invalid, true), "{value}");
+        }
+        let refused = judge(
+            Wants::Sampling,
+            Some(Said::Error {
+                code: -1,
+                message: "no".into(),
+            }),
+        );
+        assert_eq!(refused, (InquiryEnd::Declined, Err(Refused::new(-1, "no"))));
+    }
+}

@@ -1,0 +1,97 @@
+//! Calls that a server of the newer era answers with what it wants to know
+//! first: read, taken to whoever stands behind the call, and handed back.
+
+use std::time::Duration;
+
+use airlock_core::json::{self, Bounds};
+use futures_util::future::join_all;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::connection::Given;
+use super::inquiry::Behind;
+use super::jsonrpc::Answer;
+use super::raw::read_object;
+
+/// Times that a server may want more before it answers.
+pub(super) const MAX: usize = 10;
+/// What it may want at one time.
+const REQUESTS_MAX: usize = 16;
+/// Before a server that wants nothing but a repetition is asked again.
+const PAUSE: Duration = Duration::from_millis(200);
+const STATE: Bounds = Bounds {
+    bytes_max: 1024 * 1024,
+    depth_max: 64,
+    nodes_max: 100_000,
+};
+
+/// What a server wants, and what it wants to be given back with it.
+#[derive(Debug)]
+pub(super) struct Asked {
+    requests: Vec<(String, String, Option<Box<RawValue>>)>,
+    state: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct InputRequired<'a> {
+    #[serde(borrow, rename = "resultType")]
+    result_type: Option<&'a RawValue>,
+    #[serde(default, rename = "inputRequests")]
+    requests: Option<Map<String, Value>>,
+    #[serde(borrow, rename = "requestState")]
+    state: Option<&'a RawValue>,
+}
+
+/// What an answer asks for, when it asks for something that can be read.
+pub(super) fn asked(answer: &Answer) -> Option<Asked> {
+    let Answer::Result(result) = answer else {
+        return None;
+    };
+    // Most answers are none, and may be long.
+    if !result.get().contains("\"input_required\"") {
+        return None;
+    }
+    json::measure(result.get().as_bytes(), Bounds::WIDEST).ok()?;
+    let read: InputRequired<'_> = read_object(result.get()).ok()?;
+    if read.result_type.map(RawValue::get) != Some("\"input_required\"") {
+        return None;
+    }
+    let requests = read.requests.unwrap_or_default();
+    if requests.len() > REQUESTS_MAX || (requests.is_empty() && read.state.is_none()) {
+        return None;
+    }
+    let request = |(key, request): (String, Value)| {
+        let method = request.get("method")?.as_str()?.to_owned();
+        let params = request.get("params").unwrap_or(&json!({})).to_string();
+        Some((key, method, RawValue::from_string(params).ok()))
+    };
+    let state = match read.state {
+        None => None,
+        Some(state) => Some(json::read(state.get().as_bytes(), STATE).ok()?),
+    };
+    Some(Asked {
+        requests: requests.into_iter().map(request).collect::<Option<_>>()?,
+        state,
+    })
+}
+
+/// What the server gets; none when somebody cannot be asked or does not answer.
+pub(super) async fn answered(asked: Asked, behind: Option<&Behind>) -> Option<Given> {
+    if asked.requests.is_empty() {
+        tokio::time::sleep(PAUSE).await;
+    }
+    let asking = asked
+        .requests
+        .iter()
+        .map(|(key, method, params)| async move {
+            let told = behind?.ask(method, params.as_deref()).await;
+            Some((key.clone(), told.ok()?))
+        });
+    // All at once, so that a host can be given them together.
+    let responses = join_all(asking).await.into_iter().collect::<Option<_>>()?;
+    Some(Given {
+        responses,
+        state: asked.state,
+    })
+}

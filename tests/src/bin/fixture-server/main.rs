@@ -1,0 +1,202 @@
+//! An MCP server on stdio that behaves: its tools answer with every kind of
+//! content, ask their host, wait for ever, or end the server, as hosts behind
+//! airlock need it.
+//!
+//! `fixture-server [--newer] [LOG]`: of the older era, unless it is to be of the
+//! newer; the file gets a line for each call and cancellation, and for what was
+//! said to what it asked.
+
+mod asks;
+mod tools;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, Write};
+
+use serde_json::{Map, Value, json};
+use tools::Tools;
+
+const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+
+fn main() -> std::io::Result<()> {
+    let mut args: Vec<_> = std::env::args_os().skip(1).collect();
+    let is_newer = args.first().is_some_and(|it| it == "--newer");
+    args.drain(..usize::from(is_newer));
+    let open = |path| File::options().create(true).append(true).open(path);
+    let mut fixture = Fixture {
+        is_newer,
+        log: args.into_iter().next().map(open).transpose()?,
+        tools: Tools::new(),
+        asking: HashMap::new(),
+    };
+    fixture.note(&format!("pid {}", std::process::id()))?;
+    for line in std::io::stdin().lock().lines() {
+        if let Ok(message) = serde_json::from_str(&line?) {
+            fixture.hear(&message)?;
+        }
+    }
+    fixture.note("stdin ended")
+}
+
+struct Fixture {
+    is_newer: bool,
+    log: Option<File>,
+    tools: Tools,
+    /// Calls of the older era that wait for what they asked, by their ids.
+    asking: HashMap<String, Asking>,
+}
+
+struct Asking {
+    id: Value,
+    params: Value,
+    /// What was said in each round before this one.
+    rounds: Vec<Map<String, Value>>,
+    wanted: usize,
+    said: Map<String, Value>,
+}
+
+impl Fixture {
+    fn note(&mut self, line: &str) -> std::io::Result<()> {
+        match &mut self.log {
+            Some(log) => writeln!(log, "{line}"),
+            None => Ok(()),
+        }
+    }
+
+    fn hear(&mut self, message: &Value) -> std::io::Result<()> {
+        let method = message["method"].as_str().unwrap_or_default();
+        if method == "notifications/cancelled" {
+            self.note("cancelled")?;
+        }
+        let Some(id) = message.get("id") else {
+            return Ok(());
+        };
+        if message.get("method").is_none() {
+            return self.heard(message);
+        }
+        if method == "initialize" {
+            self.note(&format!("host {}", message["params"]["capabilities"]))?;
+        }
+        let result = match method {
+            "initialize" if !self.is_newer => json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": {"tools": {"listChanged": true}},
+                "serverInfo": {"name": "fixture", "version": "1"},
+            }),
+            "server/discover" if self.is_newer => json!({
+                "supportedVersions": ["2026-07-28"],
+                "capabilities": {"tools": {"listChanged": true}},
+                "resultType": "complete",
+                "ttlMs": 0,
+                "cacheScope": "private",
+            }),
+            "tools/list" => json!({"tools": self.tools.list(), "resultType": "complete"}),
+            "tools/call" => {
+                let tool = message["params"]["name"].as_str().unwrap_or_default();
+                self.note(&format!("call {tool}"))?;
+                if tool == "trigger_tool_change" {
+                    self.tools.change()?;
+                }
+                match tool {
+                    "wait" => return Ok(()),
+                    "crash" => std::process::exit(3),
+                    _ => return self.call(id, &message["params"]),
+                }
+            }
+            "ping" => json!({}),
+            _ => {
+                let error = json!({"code": -32601, "message": "no such method"});
+                return send(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+            }
+        };
+        answer(id, &result)
+    }
+
+    fn call(&mut self, id: &Value, params: &Value) -> std::io::Result<()> {
+        let mut rounds = Vec::new();
+        if let Some(state) = params["requestState"].as_str() {
+            rounds = serde_json::from_str(state).unwrap_or_default();
+        }
+        if let Some(said) = params["inputResponses"].as_object() {
+            self.note(&format!("said {}", Value::from(said.clone())))?;
+            rounds.push(said.clone());
+        }
+        self.go_on(id, params, rounds)
+    }
+
+    /// The next thing that it wants to know, or the end.
+    fn go_on(
+        &mut self,
+        id: &Value,
+        params: &Value,
+        rounds: Vec<Map<String, Value>>,
+    ) -> std::io::Result<()> {
+        let host = &params["_meta"][CAPABILITIES_KEY];
+        let requests = asks::round(params, rounds.len(), host);
+        if requests.is_empty() {
+            return answer(id, &tools::called(params, &rounds));
+        }
+        if self.is_newer {
+            let state = serde_json::to_string(&rounds)?;
+            let result = json!({
+                "resultType": "input_required",
+                "inputRequests": requests,
+                "requestState": state,
+            });
+            return answer(id, &result);
+        }
+        let asking = Asking {
+            id: id.clone(),
+            params: params.clone(),
+            rounds,
+            wanted: requests.len(),
+            said: Map::new(),
+        };
+        self.asking.insert(id.to_string(), asking);
+        for (key, request) in requests {
+            let mut request = request;
+            request["jsonrpc"] = "2.0".into();
+            request["id"] = format!("{id}/{key}").into();
+            send(&request)?;
+        }
+        Ok(())
+    }
+
+    /// An answer to what was asked in the older era.
+    fn heard(&mut self, message: &Value) -> std::io::Result<()> {
+        let asked = message["id"].as_str().and_then(|it| it.split_once('/'));
+        let Some((id, key)) = asked else {
+            return Ok(());
+        };
+        let Some(asking) = self.asking.get_mut(id) else {
+            return Ok(());
+        };
+        if let Some(error) = message.get("error") {
+            let asking = self.asking.remove(id).expect("it is there");
+            self.note(&format!("refused {error}"))?;
+            let said = format!("it was refused: {}", error["message"]);
+            let content = [json!({"type": "text", "text": said})];
+            return answer(&asking.id, &json!({"content": content, "isError": true}));
+        }
+        asking
+            .said
+            .insert(key.to_owned(), message["result"].clone());
+        if asking.said.len() < asking.wanted {
+            return Ok(());
+        }
+        let mut asking = self.asking.remove(id).expect("it is there");
+        self.note(&format!("said {}", Value::from(asking.said.clone())))?;
+        asking.rounds.push(asking.said);
+        self.go_on(&asking.id, &asking.params, asking.rounds)
+    }
+}
+
+fn answer(id: &Value, result: &Value) -> std::io::Result<()> {
+    send(&json!({"jsonrpc": "2.0", "id": id, "result": result}))
+}
+
+fn send(message: &Value) -> std::io::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{message}")?;
+    stdout.flush()
+}

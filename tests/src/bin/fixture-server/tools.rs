@@ -1,0 +1,102 @@
+//! The tools, and what those answer that ask nothing more.
+
+use serde_json::{Map, Value, json};
+
+/// Named so that the server `test` lists them as the conformance suite calls them.
+const TOOLS: [&str; 24] = [
+    "simple_text",
+    "image_content",
+    "audio_content",
+    "embedded_resource",
+    "multiple_content_types",
+    "error_handling",
+    "tool_with_progress",
+    "logging_tool",
+    "sampling",
+    "elicitation",
+    "elicitation_sep1034_defaults",
+    "elicitation_sep1330_enums",
+    "streaming_elicitation",
+    "input_required_result_elicitation",
+    "input_required_result_sampling",
+    "input_required_result_list_roots",
+    "input_required_result_multiple_inputs",
+    "input_required_result_multi_round",
+    "input_required_result_request_state",
+    "input_required_result_tampered_state",
+    "input_required_result_capabilities",
+    "trigger_tool_change",
+    "wait",
+    "crash",
+];
+/// Listed every other time that `trigger_tool_change` was called.
+const NOW_AND_THEN: &str = "now_and_then";
+/// One red pixel.
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
+/// A RIFF header without samples.
+const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
+
+pub(crate) struct Tools(Vec<&'static str>);
+
+impl Tools {
+    pub(crate) fn new() -> Self {
+        Self(TOOLS.to_vec())
+    }
+
+    pub(crate) fn list(&self) -> Vec<Value> {
+        self.0.iter().map(|name| tool_of(name)).collect()
+    }
+
+    /// Another list of tools, and the word that there is one.
+    pub(crate) fn change(&mut self) -> std::io::Result<()> {
+        match self.0.iter().position(|name| *name == NOW_AND_THEN) {
+            Some(at) => drop(self.0.remove(at)),
+            None => self.0.push(NOW_AND_THEN),
+        }
+        super::send(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+    }
+}
+
+fn tool_of(name: &str) -> Value {
+    let text = json!({"type": "string"});
+    let properties = match name {
+        "sampling" => json!({"prompt": text}),
+        "elicitation" => json!({"message": text}),
+        _ => json!({}),
+    };
+    json!({
+        "name": name,
+        "description": format!("Answers for `{name}`."),
+        "inputSchema": {"type": "object", "properties": properties, "additionalProperties": false},
+    })
+}
+
+/// The result of a call, with what was said in each of its rounds.
+pub(crate) fn called(params: &Value, rounds: &[Map<String, Value>]) -> Value {
+    let tool = params["name"].as_str().unwrap_or_default();
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let image = json!({"type": "image", "data": PNG, "mimeType": "image/png"});
+    let audio = json!({"type": "audio", "data": WAV, "mimeType": "audio/wav"});
+    let resource = json!({
+        "type": "resource",
+        "resource": {"uri": "test://embedded", "mimeType": "text/plain", "text": "embedded"},
+    });
+    match tool {
+        "image_content" => json!({"content": [image]}),
+        "audio_content" => json!({"content": [audio]}),
+        "embedded_resource" => json!({"content": [resource]}),
+        "multiple_content_types" => json!({"content": [text("several"), image, resource]}),
+        "error_handling" => json!({"content": [text("it fails on purpose")], "isError": true}),
+        _ if rounds.is_empty() => json!({"content": [text(&format!("this is {tool}"))]}),
+        // How it ended, and not what was said: that is for this server alone.
+        _ => {
+            let said = rounds.iter().flatten();
+            let ends: Vec<_> = said
+                .map(|(key, said)| {
+                    format!("{key} {}", said["action"].as_str().unwrap_or("answered"))
+                })
+                .collect();
+            json!({"content": [text(&format!("state-ok: {}", ends.join(", ")))]})
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! What a server behind airlock asks in the middle of a call reaches the person at
+//! the host that called, in both eras on both sides, and nobody else.
+
+use serde_json::{Value, json};
+use tests::command::{Home, program};
+use tests::serving::{Page, Serving};
+use tests::stdio_host::StdioHost;
+
+use super::{noted, running, text};
+
+const ANSWER: &str = "Ada Lovelace";
+const ARGS: [&str; 6] = [
+    "--disclosure",
+    "full",
+    "--allow",
+    "*.*",
+    "--pass",
+    "elicitation,sampling,roots",
+];
+
+fn server(home: &Home, era: &str) -> String {
+    let (program, log) = (program("fixture-server"), home.path().join("fixture.log"));
+    format!("test={}{era} {}", program.display(), log.display())
+}
+
+fn serving(era: &str) -> Serving {
+    let home = Home::new();
+    let server = server(&home, era);
+    let more = ["--server", &server];
+    Serving::start_in(home, ARGS.into_iter().chain(more))
+}
+
+fn yes() -> Value {
+    json!({"action": "accept", "content": {"username": ANSWER, "name": ANSWER}})
+}
+
+/// The person answered, the server was told, and nobody else saw what was said.
+fn check(home: &Home, result: &Value, said: &Value) {
+    let action = said["action"].as_str().unwrap();
+    let value = &result["structuredContent"]["value"];
+    assert_eq!(*value, format!("state-ok: answer {action}"), "{result}");
+    let was_accepted = action == "accept";
+    assert_eq!(
+        noted(home).contains(ANSWER),
+        was_accepted,
+        "{}",
+        noted(home)
+    );
+    home.verify_all();
+    let journals = home.journals();
+    let journal = std::fs::read_to_string(&journals[0]).unwrap();
+    assert!(journal.contains(r#""kind":"inquired""#), "{journal}");
+    let end = match action {
+        "accept" => "answered",
+        "decline" => "declined",
+        _ => "dismissed",
+    };
+    let ended = format!(r#""end":"{end}""#);
+    assert!(journal.contains(&ended), "{journal}");
+    assert!(!journal.contains(ANSWER) && !result.to_string().contains(ANSWER));
+}
+
+fn is_about_the_server(params: &Value) {
+    let message = params["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("The server `test` behind airlock asks:"),
+        "{message}"
+    );
+    assert!(message.contains("> Who are you?"), "{message}");
+    let fields = &params["requestedSchema"]["properties"];
+    assert!(fields.get("username").is_some(), "{params}");
+}
+
+const CODE: &str = "return await test.elicitation({message: 'Who are you?'})";
+
+#[test]
+fn a_host_of_the_older_era_is_asked_by_a_request_whichever_era_the_server_is_of() {
+    for era in ["", " --newer"] {
+        for said in [
+            yes(),
+            json!({"action": "decline"}),
+            json!({"action": "cancel"}),
+        ] {
+            let serving = serving(era);
+            let host = serving.session(&json!({"elicitation": {}}));
+            let mut run = host.begin(1, "tools/call", &running(CODE));
+            let asked = run.told("elicitation/create");
+            is_about_the_server(&asked["params"]);
+            host.reply(&asked["id"], &said);
+            check(&serving.home, &run.answer(1), &said);
+        }
+    }
+}
+
+/// A request of the newer era.
+fn modern(serving: &Serving, mut params: Value, capabilities: &Value) -> Page {
+    let version = "2026-07-28";
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = version.into();
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = capabilities.clone();
+    let method = "tools/call";
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let headers = [
+        ("MCP-Protocol-Version", version),
+        ("Mcp-Method", method),
+        ("Mcp-Name", "run_script"),
+    ];
+    serving.request("POST", &headers, &message.to_string())
+}
+
+#[test]
+fn a_host_of_the_newer_era_gets_it_back_as_input_that_is_required() {
+    for era in ["", " --newer"] {
+        for said in [
+            yes(),
+            json!({"action": "decline"}),
+            json!({"action": "cancel"}),
+        ] {
+            let serving = serving(era);
+            let can = json!({"elicitation": {"form": {}}});
+            let mut params = json!({"name": "run_script", "arguments": {"code": CODE}});
+            let first = modern(&serving, params.clone(), &can).answer(1);
+            assert_eq!(first["resultType"], "input_required", "{first}");
+            let requests = first["inputRequests"].as_object().unwrap();
+            let (key, request) = requests.iter().next().unwrap();
+            assert_eq!(request["method"], "elicitation/create");
+            is_about_the_server(&request["params"]);
+            params["requestState"] = first["requestState"].clone();
+            params["inputResponses"] = json!({ key: said });
+            let last = modern(&serving, params, &can).answer(1);
+            check(&serving.home, &last, &said);
+        }
+    }
+}
+
+#[test]
+fn everything_that_a_server_wants_at_once_is_put_together() {
+    let serving = serving(" --newer");
+    let can = json!({"elicitation": {}, "sampling": {}, "roots": {}});
+    let code = "return await test.input_required_result_multiple_inputs({})";
+    let mut params = json!({"name": "run_script", "arguments": {"code": code}});
+    let first = modern(&serving, params.clone(), &can).answer(1);
+    let requests = first["inputRequests"].as_object().unwrap();
+    assert_eq!(requests.len(), 3, "{first}");
+    let answer = |request: &Value| match request["method"].as_str().unwrap() {
+        "elicitation/create" => yes(),
+        "roots/list" => json!({"roots": [{"uri": "file:///work"}]}),
+        _ => {
+            let prompt = request["params"]["systemPrompt"].as_str().unwrap();
+            assert!(
+                prompt.contains("The server `test` behind airlock"),
+                "{prompt}"
+            );
+            let content = json!({"type": "text", "text": "hello"});
+            json!({"role": "assistant", "content": content, "model": "m"})
+        }
+    };
+    let responses = requests.iter().map(|(key, it)| (key.clone(), answer(it)));
+    let responses: serde_json::Map<_, _> = responses.collect();
+    params["requestState"] = first["requestState"].clone();
+    params["inputResponses"] = responses.into();
+    let last = modern(&serving, params, &can).answer(1);
+    let value = last["structuredContent"]["value"].as_str().unwrap();
+    assert!(
+        value.contains("user_name accept") && value.contains("greeting answered"),
+        "{last}"
+    );
+    assert!(
+        noted(&serving.home).contains("file:///work"),
+        "{}",
+        noted(&serving.home)
+    );
+}
+
+#[test]
+fn a_host_that_cannot_be_asked_is_not_and_the_script_hears_why() {
+    let code = "try { return await test.elicitation({message: 'Who are you?'}) }
+        catch (e) { return [e.code, e.message] }";
+    for (era, expected) in [
+        (
+            "",
+            "cannot be asked for an answer of the person at the host",
+        ),
+        (
+            " --newer",
+            "the server asked for input, which nobody gives it",
+        ),
+    ] {
+        let serving = serving(era);
+        let older = serving
+            .session(&json!({"elicitation": {"url": {}}}))
+            .run(1, code);
+        let params = json!({"name": "run_script", "arguments": {"code": code}});
+        let newer = modern(&serving, params, &json!({"sampling": {}})).answer(1);
+        for result in [older, newer] {
+            let value = &result["structuredContent"]["value"];
+            assert!(value.to_string().contains(expected), "{result}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_passed_is_not_asked() {
+    let home = Home::new();
+    let server = server(&home, "");
+    let args = [
+        "--disclosure",
+        "full",
+        "--allow",
+        "*.*",
+        "--pass",
+        "none",
+        "--server",
+        &server,
+    ];
+    let serving = Serving::start_in(home, args);
+    let host = serving.session(&json!({"elicitation": {}}));
+    let result = host.run(1, "return await test.elicitation({message: 'x'})");
+    assert!(text(&result).contains("cannot be asked"), "{result}");
+    for wrong in [["--pass", "none,sampling"], ["--pass", "tea"]] {
+        let home = Home::new();
+        let args = ["serve", "--demo"].into_iter().chain(wrong);
+        let ended = home.run(args);
+        assert!(ended.stderr.contains("--pass"), "{ended}");
+    }
+}
+
+#[test]
+fn the_person_at_one_host_is_never_asked_for_another() {
+    // Over HTTP, the server of the newer era: each call says itself whom it asks.
+    let serving = serving(" --newer");
+    let hosts = [
+        serving.session(&json!({"elicitation": {}})),
+        serving.session(&json!({"elicitation": {}})),
+    ];
+    let code = |word: &str| {
+        running(&format!(
+            "return await test.elicitation({{message: '{word}'}})"
+        ))
+    };
+    let mut first = hosts[0].begin(1, "tools/call", &code("for the first"));
+    let asked = first.told("elicitation/create");
+    let mut second = hosts[1].begin(1, "tools/call", &code("for the second"));
+    let other = second.told("elicitation/create");
+    assert!(asked.to_string().contains("for the first"), "{asked}");
+    assert!(other.to_string().contains("for the second"), "{other}");
+    hosts[1].reply(&other["id"], &json!({"action": "decline"}));
+    let declined = second.answer(1);
+    assert!(text(&declined).contains("answer decline"), "{declined}");
+    hosts[0].reply(&asked["id"], &yes());
+    let answered = first.answer(1);
+    assert!(text(&answered).contains("answer accept"), "{answered}");
+}
+
+#[test]
+fn servers_hear_at_the_start_what_the_one_host_can() {
+    for (can, expected) in [
+        (json!({"elicitation": {}}), "state-ok: answer accept"),
+        (json!({}), "cannot be asked"),
+    ] {
+        let home = Home::new();
+        let server = server(&home, "");
+        let mut command = home.airlock(["serve"]);
+        command.args(ARGS).args(["--server", &server]);
+        let mut host = StdioHost::start(&mut command, &can);
+        let id = host.ask(
+            "tools/call",
+            &json!({"name": "run_script", "arguments": {"code": CODE}}),
+        );
+        if can != json!({}) {
+            let asked = host.wait_for(|it| it["method"] == "elicitation/create");
+            host.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": yes()}));
+        }
+        let answer = host.wait_for(|it| it["id"] == id && it["method"].is_null());
+        assert!(answer.to_string().contains(expected), "{answer}");
+        let told = noted(&home);
+        let told = told
+            .lines()
+            .find(|it| it.starts_with("host "))
+            .unwrap_or_default();
+        assert_eq!(told.contains("elicitation"), can != json!({}), "{told}");
+    }
+}
+
+#[test]
+fn a_command_line_run_has_nobody_to_be_asked() {
+    let home = Home::new();
+    let server = server(&home, "");
+    let script = home.write("a.js", CODE);
+    let script = script.display().to_string();
+    let ended = home.run(["run", &script, "--server", &server, "--allow", "*.*"]);
+    assert!(ended.stderr.contains("cannot be asked"), "{ended}");
+}
