@@ -4,13 +4,18 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::task::AbortHandle;
 
 use crate::config::Secrets;
 
 const STDERR_BYTES_KEPT: usize = 32 * 1024;
 const STRAY_LINES_KEPT: usize = 8;
+/// A list that holds for less is read again no sooner, and one that holds for longer no later.
+const HOLDS_MIN: Duration = Duration::from_secs(30);
+const HOLDS_MAX: Duration = Duration::from_secs(24 * 3_600);
 const STRAY_LINE_CHARS_KEPT: usize = 240;
 
 /// Collected by a connection, read by whoever wants to know why. It outlives reconnects.
@@ -24,6 +29,8 @@ pub(crate) struct Diagnostics {
     unmatched_total: AtomicU64,
     connects_total: AtomicU64,
     list_changed: AtomicBool,
+    /// Waits until the list that was read holds no longer.
+    holding: Mutex<Option<AbortHandle>>,
     /// Rung when the list that was read is no longer the server's.
     bell: Arc<Notify>,
 }
@@ -99,7 +106,28 @@ impl Diagnostics {
 
     /// The list is about to be read: what is told from here on is about that one.
     pub(crate) fn list_is_read(&self) {
+        self.wait_with(None);
         self.list_changed.store(false, Ordering::Relaxed);
+    }
+
+    /// The list that was read last does not hold longer, unless it is read again before.
+    pub(crate) fn list_holds_for(self: &Arc<Self>, time: Duration) {
+        let time = time.clamp(HOLDS_MIN, HOLDS_MAX);
+        let kept = Arc::downgrade(self);
+        let waiting = tokio::spawn(async move {
+            tokio::time::sleep(time).await;
+            if let Some(diagnostics) = kept.upgrade() {
+                diagnostics.outdate_list();
+            }
+        });
+        self.wait_with(Some(waiting.abort_handle()));
+    }
+
+    fn wait_with(&self, waiting: Option<AbortHandle>) {
+        let before = std::mem::replace(&mut *lock(&self.holding), waiting);
+        if let Some(before) = before {
+            before.abort();
+        }
     }
 
     pub(crate) fn is_list_outdated(&self) -> bool {

@@ -60,6 +60,8 @@ pub(crate) struct Listing {
     pub(crate) problems: Vec<ListProblem>,
     /// The arguments that go into headers too, by tool.
     pub(crate) mirrored: HashMap<String, Vec<Mirrored>>,
+    /// How long the server says that the list holds: the shortest time of any page.
+    pub(crate) holds_for: Option<Duration>,
     names: HashSet<String>,
     seen: usize,
     bytes: usize,
@@ -78,6 +80,9 @@ struct Page<'a> {
     tools: Vec<&'a RawValue>,
     #[serde(default, rename = "nextCursor")]
     next_cursor: Option<String>,
+    /// Anything but a number of milliseconds says nothing.
+    #[serde(default, rename = "ttlMs")]
+    ttl_ms: Option<Value>,
 }
 
 /// All pages that come `within` the time.
@@ -100,6 +105,8 @@ pub(crate) async fn list(connection: &Connection, within: Duration) -> Result<Li
             Err(error) if cursor.is_none() => return Err(NoList::Said(error.to_string())),
             Err(error) => return Ok(listing.cut(format!("the next page cannot be read: {error}"))),
         };
+        let ttl_ms = page.ttl_ms.as_ref().and_then(Value::as_u64);
+        listing.hold(ttl_ms.map(Duration::from_millis));
         for tool in page.tools {
             if listing.tools.len() >= caps.tools_max {
                 return Ok(listing.cut(format!("more than {} tools", caps.tools_max)));
@@ -163,6 +170,10 @@ impl Listing {
         let tools = self.tools.len();
         self.problems.push(ListProblem::Cut { tools, why });
         self
+    }
+
+    fn hold(&mut self, page: Option<Duration>) {
+        self.holds_for = self.holds_for.into_iter().chain(page).min();
     }
 
     fn take(&mut self, text: &str, over_http: bool) {

@@ -119,6 +119,9 @@ impl Server {
             .map_err(|error| ConnectError::List {
                 why: self.shown(&error.why()),
             })?;
+        if let Some(time) = listing.holds_for {
+            self.diagnostics.list_holds_for(time);
+        }
         for problem in &mut listing.problems {
             *problem = problem.clone().map_texts(|text| self.shown(text));
         }

@@ -1,6 +1,7 @@
 //! Servers that list what a file says, and a host in front of them.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::{Value, json};
 use tests::command::{Home, program};
@@ -119,9 +120,13 @@ impl Site {
     }
 
     pub(crate) fn host(&self, flags: &[&str]) -> StdioHost {
+        StdioHost::start(&mut self.command(flags), &json!({}))
+    }
+
+    pub(crate) fn command(&self, flags: &[&str]) -> Command {
         let config = self.home.write("airlock.toml", &self.config);
         let mut command = self.home.airlock(["serve", "--quiet", "--config"]);
         command.arg(config).args(flags);
-        StdioHost::start(&mut command, &json!({}))
+        command
     }
 }

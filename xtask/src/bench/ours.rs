@@ -43,25 +43,35 @@ pub(super) fn binary(target: &Path) -> Result<Vec<PathBuf>> {
     Ok(words)
 }
 
+/// The binary of `cargo build --release`, and of no other build.
+pub(super) fn shipped() -> Result<PathBuf> {
+    eprintln!("building airlock (cargo build --release)");
+    binary_of(&executables(&["build", "--release"])?)
+}
+
 fn binary_of(built: &[(String, PathBuf)]) -> Result<PathBuf> {
     let binary = built.iter().find(|(name, _)| name == "airlock");
     let (_, path) = binary.context("no binary was built")?;
     Ok(path.clone())
 }
 
-/// Names and paths of the executables that this one build made.
 fn cargo_build() -> Result<Vec<(String, PathBuf)>> {
+    executables(&[
+        "build",
+        "--release",
+        "--package",
+        "airlock",
+        "--bin",
+        "airlock",
+        "--bench",
+        METER,
+    ])
+}
+
+/// Names and paths of the executables that this one build made.
+fn executables(words: &[&str]) -> Result<Vec<(String, PathBuf)>> {
     let mut child = Command::new("cargo")
-        .args([
-            "build",
-            "--release",
-            "--package",
-            "airlock",
-            "--bin",
-            "airlock",
-            "--bench",
-            METER,
-        ])
+        .args(words)
         .arg("--message-format=json-render-diagnostics")
         .current_dir(paths::root())
         .stdout(Stdio::piped())

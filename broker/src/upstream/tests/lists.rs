@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use airlock_core::id::ServerName;
 use serde_json::{Value, json};
 
 use super::fake::{Fake, Say, error, legacy, result, tool};
@@ -211,4 +212,45 @@ async fn no_key_of_a_description_means_anything_but_itself() {
     .connect()
     .await;
     assert_eq!(listed.tools[0].to_string(), described);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_is_outdated_when_it_has_held_for_as_long_as_its_server_said() {
+    let page = |cursor: Option<&str>| match cursor {
+        None => json!({"tools": [tool("a")], "nextCursor": "2", "ttlMs": 3_600_000}),
+        Some(_) => json!({"tools": [tool("b")], "ttlMs": 60_000}),
+    };
+    let (connected, listed) = paging(page).connect().await;
+    assert_eq!(names(&listed), ["a", "b"]);
+    let server = ServerName("fake".into());
+    let outdated = || connected.upstream.outdated();
+    tokio::time::sleep(Duration::from_secs(50)).await;
+    assert_eq!(outdated(), []);
+    // What was read again holds anew.
+    connected.upstream.list(&server).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(50)).await;
+    assert_eq!(outdated(), []);
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    assert_eq!(outdated(), [server]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_says_no_time_or_nonsense_holds_until_the_server_says_otherwise() {
+    for ttl in [Value::Null, json!("soon"), json!(-1), json!(1.5), json!([])] {
+        let page = move |_: Option<&str>| json!({"tools": [tool("a")], "ttlMs": ttl});
+        let (connected, listed) = paging(page).connect().await;
+        assert_eq!(names(&listed), ["a"]);
+        tokio::time::sleep(Duration::from_secs(100_000)).await;
+        assert_eq!(connected.upstream.outdated(), []);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_holds_for_no_time_is_not_read_all_the_time() {
+    let page = |_: Option<&str>| json!({"tools": [tool("a")], "ttlMs": 0});
+    let (connected, _) = paging(page).connect().await;
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(connected.upstream.outdated(), []);
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(connected.upstream.outdated().len(), 1);
 }
