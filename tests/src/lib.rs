@@ -9,6 +9,7 @@ pub mod changing;
 pub mod command;
 pub mod real_hosts;
 pub mod real_servers;
+pub mod sarif;
 pub mod serving;
 pub mod stage;
 pub mod stdio_host;

@@ -3,20 +3,28 @@
 //! whatever could be meant otherwise; [`Policies::judge`] says what they make of
 //! one call, and why. Reading files and showing findings is the shell's.
 
+mod advice;
 mod engine;
 mod fact;
 mod finding;
+mod fix;
+mod kind;
 mod known;
 mod lint;
 mod mentions;
 mod model;
 mod nesting;
+mod parts;
+mod repair;
 mod rule;
 mod sift;
 mod source;
+mod spelling;
 #[cfg(test)]
 mod tests;
+mod token;
 mod validate;
+mod values;
 mod vocabulary;
 
 use std::collections::BTreeSet;
@@ -31,6 +39,8 @@ use crate::id::{Digest, ToolId};
 use crate::rules::Level;
 
 pub use finding::Finding;
+pub use fix::{Edit, Fix};
+pub use kind::{Kind, Severity};
 pub use rule::Rule;
 pub use source::{FILE_BYTES_MAX, Place, PolicyFile};
 pub use vocabulary::{DESTRUCTIVE, READ_ONLY, Vocabulary};
@@ -72,20 +82,15 @@ impl Policies {
         vocabulary: Vocabulary,
         needs_permit: bool,
     ) -> Result<Self, Vec<Finding>> {
-        let rules = rule::read(files)?;
-        if let Some(rule) = rules.get(RULES_MAX) {
-            let what = format!("more than {RULES_MAX} rules");
-            return Err(vec![Finding::new(rule.place.clone(), what, "", "")]);
-        }
-        let findings = validate::validate(&rules, &vocabulary);
-        if !findings.is_empty() {
-            return Err(findings);
-        }
+        let rules = valid(files, &vocabulary).map_err(|mut findings| {
+            fix::keep_good(&mut findings, files, &vocabulary);
+            findings
+        })?;
         let engine = Engine::build(&rules, &vocabulary, needs_permit).ok_or_else(|| {
             let place = rules.first().map(|rule| rule.place.clone());
             let what = "the rules cannot be put together";
             place
-                .map(|place| Finding::new(place, what, "", ""))
+                .map(|place| Finding::new(Kind::Unusable, place, what, "", ""))
                 .into_iter()
                 .collect::<Vec<_>>()
         })?;
@@ -122,6 +127,12 @@ impl Policies {
         self.rules
             .iter()
             .filter(|rule| !validate::applies_here(rule, &self.vocabulary))
+    }
+
+    /// What is probably wrong with rules that can be used all the same.
+    #[must_use]
+    pub fn advice(&self) -> Vec<Finding> {
+        advice::findings(&self.rules, &self.vocabulary)
     }
 
     /// Whether what no rule permits is denied.
@@ -199,6 +210,21 @@ impl Policies {
             judged.prompts.extend(rule.prompt.clone());
         }
         judged.rules.insert(Arc::clone(id));
+    }
+}
+
+fn valid(files: &[PolicyFile], vocabulary: &Vocabulary) -> Result<Vec<Rule>, Vec<Finding>> {
+    let rules = rule::read(files)?;
+    if let Some(rule) = rules.get(RULES_MAX) {
+        let what = format!("more than {RULES_MAX} rules");
+        let place = rule.place.clone();
+        return Err(vec![Finding::new(Kind::TooMany, place, what, "", "")]);
+    }
+    let findings = validate::validate(&rules, vocabulary);
+    if findings.is_empty() {
+        Ok(rules)
+    } else {
+        Err(findings)
     }
 }
 

@@ -63,6 +63,9 @@ fn held_against<'a>(
         vocabulary.add_group(group);
     }
     unseen.for_each(|server| vocabulary.add_unseen(server));
+    for root in &config.roots {
+        vocabulary.add_root(root);
+    }
     for (tool, effects, description) in known {
         let groups = groups_of(config, &tool);
         vocabulary.add(&tool, effects, &groups, &ToolShape::of(description));

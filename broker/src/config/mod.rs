@@ -281,11 +281,14 @@ impl Gathered {
             None
         });
         let base_env = ["PATH", "HOME"].into_iter().filter_map(passed_on).collect();
+        let flow = labels::gather(self.flows)?;
+        let mut policies = PolicyConfig::gather(&self.policies, self.groups)?;
+        policies.roots = flow.roots.keys().cloned().collect();
         Ok(Config {
             servers,
             rules,
-            policies: PolicyConfig::gather(&self.policies, self.groups)?,
-            flow: labels::gather(self.flows)?,
+            policies,
+            flow,
             limits,
             state_dir,
             descriptions: self.descriptions,

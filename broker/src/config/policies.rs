@@ -1,7 +1,7 @@
 //! Which policies are in force, and which groups their rules may name. Which
 //! files hold them is told by `rule_folder`; what the rules say is the core's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use airlock_core::policy::PolicyFile;
@@ -22,6 +22,8 @@ pub struct PolicyConfig {
     pub needs_permit: bool,
     /// Names for several tools, as rules write them: `Action::"group:NAME"`.
     pub groups: BTreeMap<String, Vec<Pattern>>,
+    /// The names of the configured roots.
+    pub roots: BTreeSet<String>,
 }
 
 /// A folder or a file of rules, and whether it may only tighten.

@@ -1,21 +1,25 @@
 //! Problems, reports and journals as text for a terminal. What a machine reads
 //! is JSON, and is made by serde where it is printed.
 
+mod advice;
 pub mod escape;
 mod explanation;
 mod findings;
 mod grants;
 mod history;
 mod report;
+mod sarif;
 
 use airlock_core::problem::Problem;
 
+pub use advice::{policy_finding, policy_summary};
 pub use explanation::{Explanation, explanation};
 pub use findings::{finding, findings_summary};
 pub use grants::{grant, grant_file, grant_line};
 pub(crate) use history::word;
 pub use history::{history, verification};
 pub use report::{calls, ending, excerpt, footer, value};
+pub use sarif::{Sarif, SarifLevel, SarifResult, sarif, uri_of};
 
 /// How text may look.
 #[derive(Debug, Clone, Copy, Default)]

@@ -27,30 +27,35 @@ fn check(home: &Home, more: &[&str]) -> Ended {
 fn rules_are_held_against_a_saved_list_with_no_server_there() {
     let home = Home::new();
     home.write("mail.json", mail().to_string());
-    for (text, expected) in [
+    for (text, what, next) in [
         (
             "permit(principal, action == Action::\"mail.sned\", resource);",
-            "rules/a.cedar:4:37: there is no tool or group `mail.sned`; did you mean `mail.send`?",
+            "rules/a.cedar:4:37: there is no tool or group `mail.sned`",
+            "did you mean `mail.send`?",
         ),
         (
             "permit(principal, action == Action::\"mail.send\", resource)\n\
              when { context.args.too == \"x\" };",
-            "rules/a.cedar:5:21: there is no argument `too`; did you mean `to`?",
+            "rules/a.cedar:5:21: there is no argument `too`",
+            "did you mean `to`?",
         ),
         (
             "forbid(principal, action, resource)\nwhen { context.labels.contains(\"pivate\") };",
-            "rules/a.cedar:5:32: `pivate` is no label: labels are untrusted, private and \
-             private:CLASS; did you mean `private`?",
+            "rules/a.cedar:5:32: `pivate` is no label",
+            "did you mean `private`?",
         ),
         (
             "@promt(\"?\") permit(principal, action, resource) when { context.approval >= 1 };",
-            "rules/a.cedar:4:1: unknown annotation `@promt`: there are @id, @owner, @reason and \
-             @prompt; did you mean `@prompt`?",
+            "rules/a.cedar:4:1: unknown annotation `@promt`",
+            "did you mean `@prompt`?",
         ),
     ] {
         rule(&home, text);
         let found = check(&home, &["--from", "mail.json"]).expect_code(32);
-        assert_eq!(found.stdout, format!("{expected}\n1 finding\n"), "{found}");
+        let (what, next) = (format!("error: {what}\n"), format!(" next: {next}\n"));
+        assert!(found.stdout.starts_with(&what), "{what}\n{found}");
+        assert!(found.stdout.contains(&next), "{next}\n{found}");
+        assert!(found.stdout.ends_with("\n1 error\n"), "{found}");
     }
     let right = "permit(principal, action == Action::\"post.send\", resource)\n\
                  when { context.args.to == \"x\" };";
@@ -89,9 +94,12 @@ fn rules_are_held_against_a_lock_file_with_no_server_there() {
         "permit(principal, action == Action::\"demo.tickets_lst\", resource);",
     );
     let found = check(&home, &["--lock", "airlock.lock"]).expect_code(32);
-    let expected =
-        "there is no tool or group `demo.tickets_lst`; did you mean `demo.tickets_list`?";
-    assert!(found.stdout.contains(expected), "{found}");
+    for expected in [
+        "there is no tool or group `demo.tickets_lst`\n",
+        " next: did you mean `demo.tickets_list`?\n",
+    ] {
+        assert!(found.stdout.contains(expected), "{found}");
+    }
     rule(
         &home,
         "permit(principal, action == Action::\"demo.tickets_list\", resource);",

@@ -1,22 +1,34 @@
 //! What is wrong with a policy file: what, where, why, what to write instead.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::fix::Fix;
+use super::kind::Kind;
 use super::source::Place;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Finding {
     pub place: Place,
+    #[serde(rename = "code")]
+    pub kind: Kind,
+    /// The id of the rule, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Arc<str>>,
     pub what: String,
     /// Empty where `what` says it all.
     pub why: String,
     pub next: String,
+    /// Where what to write instead can be told from here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fix: Option<Fix>,
 }
 
 impl Finding {
     pub(super) fn new(
+        kind: Kind,
         place: Place,
         what: impl Into<String>,
         why: impl Into<String>,
@@ -24,10 +36,22 @@ impl Finding {
     ) -> Self {
         Self {
             place,
+            kind,
+            rule: None,
             what: what.into(),
             why: why.into(),
             next: next.into(),
+            fix: None,
         }
+    }
+
+    pub(super) fn of_rule(self, id: &Arc<str>) -> Self {
+        let rule = Some(Arc::clone(id));
+        Self { rule, ..self }
+    }
+
+    pub(super) fn fixed(self, fix: Option<Fix>) -> Self {
+        Self { fix, ..self }
     }
 }
 

@@ -12,16 +12,20 @@ mod tests;
 use cedar_policy::pst::{BinaryOp, Clause, Expr, Literal, PatternElem, UnaryOp, Var};
 
 use super::finding::{Finding, did_you_mean};
+use super::fix::Fix;
+use super::kind::Kind;
 use super::mentions::{APPROVAL, ARGS, inner, path};
+use super::repair::Repair;
 use super::rule::{Rule, Scope};
 use super::vocabulary::is_file_word;
 use crate::flow::Label;
 
-const LABELS: &str = "labels";
+pub(super) const LABELS: &str = "labels";
 
 pub(super) fn findings(rule: &Rule) -> Vec<Finding> {
     let mut lint = Lint {
         rule,
+        part: None,
         findings: Vec::new(),
     };
     lint.scope();
@@ -33,12 +37,11 @@ pub(super) fn findings(rule: &Rule) -> Vec<Finding> {
         lint.look(expr, Sign::of(stands_for));
         lint.errors_beside_labels(expr);
     }
-    lint.findings.dedup();
-    lint.findings
+    lint.done()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sign {
+pub(super) enum Sign {
     Gives,
     Takes,
     /// It depends on other parts.
@@ -46,11 +49,11 @@ enum Sign {
 }
 
 impl Sign {
-    fn of(gives: bool) -> Self {
+    pub(super) fn of(gives: bool) -> Self {
         if gives { Self::Gives } else { Self::Takes }
     }
 
-    fn flipped(self) -> Self {
+    pub(super) fn flipped(self) -> Self {
         match self {
             Self::Gives => Self::Takes,
             Self::Takes => Self::Gives,
@@ -61,13 +64,35 @@ impl Sign {
 
 struct Lint<'a> {
     rule: &'a Rule,
-    findings: Vec<Finding>,
+    /// The one that is looked at.
+    part: Option<&'a Expr>,
+    /// Each with the part that it is about.
+    findings: Vec<(Finding, Option<&'a Expr>)>,
 }
 
-impl Lint<'_> {
-    fn found(&mut self, near: &str, what: &str, why: &str, next: impl Into<String>) {
+impl<'a> Lint<'a> {
+    fn found(&mut self, kind: Kind, near: &str, what: &str, why: &str, next: impl Into<String>) {
         let place = self.rule.statement.place_of(near);
-        self.findings.push(Finding::new(place, what, why, next));
+        let finding = Finding::new(kind, place, what, why, next);
+        self.findings.push((finding, self.part));
+    }
+
+    /// With what to write instead.
+    fn done(mut self) -> Vec<Finding> {
+        self.findings.dedup_by(|one, other| one.0 == other.0);
+        if self.findings.is_empty() {
+            return Vec::new();
+        }
+        let repair = Repair::of(self.rule);
+        let findings = self.findings.into_iter();
+        let fixed = |(finding, part): (Finding, Option<&Expr>)| match &finding.fix {
+            Some(_) => finding,
+            None => {
+                let fix = repair.fix(finding.kind, part);
+                finding.fixed(fix)
+            }
+        };
+        findings.map(fixed).collect()
     }
 
     fn scope(&mut self) {
@@ -91,17 +116,30 @@ impl Lint<'_> {
             let why = "tool files are written to say more of tools, and not to allow them";
             let next =
                 "put the tools into a group in airlock.toml, or name it in the scope of a forbid";
-            self.found(&format!("\"{name}\""), &what, why, next);
+            let quoted = format!("\"{name}\"");
+            self.found(Kind::FileWordPermits, &quoted, &what, why, next);
+            self.fix_word(&quoted, "\"read-only\"");
+        }
+    }
+
+    /// The last finding is mended by another word.
+    fn fix_word(&mut self, word: &str, instead: &str) {
+        let statement = &self.rule.statement;
+        if let (Some((finding, _)), Some(at)) = (self.findings.last_mut(), statement.find(word)) {
+            let range = at..at + word.len();
+            let what = format!("write {instead}");
+            finding.fix = Some(Fix::replace(statement, range, instead, what));
         }
     }
 
     fn nobody(&mut self, near: &str) {
         let why = "there is one principal and one resource, and neither says anything";
         let next = "leave both bare, and speak of `action` and `context`";
-        self.found(near, "a rule about a principal or a resource", why, next);
+        let what = "a rule about a principal or a resource";
+        self.found(Kind::PrincipalOrResource, near, what, why, next);
     }
 
-    fn look(&mut self, expr: &Expr, sign: Sign) {
+    fn look(&mut self, expr: &'a Expr, sign: Sign) {
         match expr {
             Expr::UnaryOp {
                 op: UnaryOp::Not,
@@ -124,12 +162,17 @@ impl Lint<'_> {
                 self.look(then_expr, sign);
                 self.look(else_expr, sign);
             }
-            _ => self.atom(expr, sign),
+            _ => {
+                let within = self.part;
+                self.part = within.or(Some(expr));
+                self.atom(expr, sign);
+                self.part = within;
+            }
         }
     }
 
     /// A part that is no combination of conditions.
-    fn atom(&mut self, expr: &Expr, sign: Sign) {
+    fn atom(&mut self, expr: &'a Expr, sign: Sign) {
         if self.approval(expr, sign) || self.labels(expr, sign) {
             return;
         }
@@ -150,7 +193,10 @@ impl Lint<'_> {
                 Some(parts) => parts
                     .into_iter()
                     .for_each(|part| self.look(part, Sign::Either)),
-                None => self.found("when", "a condition of an unknown kind", "", ""),
+                None => {
+                    let what = "a condition of an unknown kind";
+                    self.found(Kind::Unreadable, "when", what, "", "");
+                }
             },
         }
     }
@@ -160,6 +206,7 @@ impl Lint<'_> {
         let why = "what a rule reads of it then could not be told from its text";
         let next = "name each member where it is read, as context.MEMBER or context.args.NAME";
         self.found(
+            Kind::ContextAsValue,
             "context",
             "`context` or `context.args` as a value",
             why,
@@ -191,6 +238,7 @@ impl Lint<'_> {
         let why = "an approval may only give: 1 is a grant for the run, 2 is this call";
         let next = "write context.approval >= 1 or >= 2, in the `when` of a permit or the `unless` of a forbid";
         self.found(
+            Kind::ApprovalMisused,
             "context.approval",
             "an approval level that is not used as one",
             why,
@@ -252,6 +300,7 @@ impl Lint<'_> {
                        what has read more would do more";
             let next = "give the sum and the labels a rule each";
             self.found(
+                Kind::LabelsBesideSum,
                 "context.labels",
                 "labels beside a sum that may overflow",
                 why,
@@ -267,12 +316,12 @@ impl Lint<'_> {
                 if let Err(bad) = Label::parse(word) {
                     let what = format!("`{word}` is no label");
                     let why = "labels are untrusted, private and private:CLASS";
-                    self.found(
-                        &format!("\"{word}\""),
-                        &what,
-                        why,
-                        did_you_mean(bad.closest),
-                    );
+                    let quoted = format!("\"{word}\"");
+                    let next = did_you_mean(bad.closest);
+                    self.found(Kind::LabelUnknown, &quoted, &what, why, next);
+                    if let Some(meant) = bad.closest {
+                        self.fix_word(&quoted, &format!("\"{meant}\""));
+                    }
                 }
                 true
             }
@@ -286,6 +335,7 @@ impl Lint<'_> {
         let next = "let labels stand in the `when` of a forbid, or negated in a permit, \
                     as context.labels.contains(\"untrusted\")";
         self.found(
+            Kind::LabelsMisused,
             "context.labels",
             "labels that are not used to take",
             why,
@@ -310,13 +360,13 @@ impl Lint<'_> {
                        out of another text";
             let next = "compare context.path_roots, context.dest_hosts, context.dest_domains or \
                         context.dest_addresses";
-            self.found("context.args", &what, why, next);
+            self.found(Kind::RawText, "context.args", &what, why, next);
         }
     }
 }
 
 /// What is valid and can fail all the same: arithmetic, where the result does not fit.
-fn may_err(expr: &Expr) -> bool {
+pub(super) fn may_err(expr: &Expr) -> bool {
     let here = match expr {
         Expr::UnaryOp { op, expr } => match op {
             UnaryOp::Neg => !matches!(&**expr, Expr::Literal(_)),
@@ -359,14 +409,14 @@ fn leaves(expr: &Expr) -> Vec<&Expr> {
     }
 }
 
-fn text(expr: &Expr) -> Option<String> {
+pub(super) fn text(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Literal(Literal::String(text)) => Some(text.to_string()),
         _ => None,
     }
 }
 
-fn literal_part(pattern: &[PatternElem]) -> String {
+pub(super) fn literal_part(pattern: &[PatternElem]) -> String {
     pattern
         .iter()
         .map(|it| match it {
@@ -377,7 +427,7 @@ fn literal_part(pattern: &[PatternElem]) -> String {
 }
 
 /// A path from somewhere, or an address with a scheme. `acme/site` is a name.
-fn looks_raw(text: &str) -> bool {
+pub(super) fn looks_raw(text: &str) -> bool {
     let starts = ["/", "./", "../", "~", "\\", "*/", "file:", "www."];
     starts.iter().any(|start| text.starts_with(start))
         || text.contains("://")

@@ -1,6 +1,8 @@
 //! One rule: its text parsed, its annotations read. Whether what it speaks of
 //! exists is looked at elsewhere.
 
+mod mend;
+
 use std::collections::{BTreeSet, HashMap};
 use std::str::FromStr as _;
 use std::sync::Arc;
@@ -12,18 +14,20 @@ use miette::Diagnostic;
 
 use super::RULES_MAX;
 use super::finding::{Finding, did_you_mean};
-use super::mentions::Mentions;
+use super::fix::Fix;
+use super::kind::Kind;
+use super::mentions::{APPROVAL, Mentions};
 use super::nesting::too_deep;
 use super::source::{Place, PolicyFile, Statement, statements};
 
 /// The annotations there are.
-const ID: &str = "id";
+pub(super) const ID: &str = "id";
 const OWNER: &str = "owner";
 const REASON: &str = "reason";
 const PROMPT: &str = "prompt";
 const ANNOTATIONS: [&str; 4] = [ID, OWNER, REASON, PROMPT];
-const ID_CHARS_MAX: usize = 80;
-const TEXT_CHARS_MAX: usize = 400;
+pub(super) const ID_CHARS_MAX: usize = 80;
+pub(super) const TEXT_CHARS_MAX: usize = 400;
 const FINDINGS_MAX: usize = 500;
 
 /// A rule as a reviewer wrote it.
@@ -114,17 +118,31 @@ fn read_apart(name: &Arc<str>, file: &PolicyFile, rules: Option<&[Rule]>) -> Opt
         let count = theirs.map_or_else(|| "none".to_owned(), |ids| ids.len().to_string());
         let what = "the file cannot be cut into rules";
         let why = format!("as a whole it holds {count}, one by one {}", ours.len());
-        Finding::new(place, what, why, "write it anew, as plain text")
+        Finding::new(
+            Kind::FileUnclear,
+            place,
+            what,
+            why,
+            "write it anew, as plain text",
+        )
     })
 }
 
 fn id_twice(rule: &Rule, earlier: &Place) -> Finding {
-    Finding::new(
+    let finding = Finding::new(
+        Kind::IdTaken,
         rule.statement.place_of("@id"),
         format!("the rule id `{}` is taken", rule.id),
         format!("by the rule at {earlier}"),
         "give it another id",
-    )
+    );
+    let own = format!("{}-{}", rule.id, rule.place.line);
+    finding.fixed(mend::note(&rule.statement, ID, &own))
+}
+
+/// One rule by itself.
+pub(super) fn read_one(statement: Statement, tightens: bool) -> Result<Rule, Vec<Finding>> {
+    Rule::read(statement, tightens)
 }
 
 impl Rule {
@@ -132,14 +150,24 @@ impl Rule {
         if let Some(why) = too_deep(statement.text()) {
             let next = "write several rules: any permit gives, and any forbid takes";
             let what = "a rule that nests too deep";
-            return Err(vec![Finding::new(statement.place(0), what, why, next)]);
+            let place = statement.place(0);
+            return Err(vec![Finding::new(Kind::TooDeep, place, what, why, next)]);
         }
-        let policy = Policy::parse(None, statement.text())
-            .map_err(|errors| vec![diagnosed(&statement, &errors, "cannot be read")])?;
+        let policy = Policy::parse(None, statement.text()).map_err(|errors| {
+            let finding = diagnosed(Kind::Unreadable, &statement, &errors, "cannot be read");
+            vec![finding.fixed(mend::syntax(&statement, &errors))]
+        })?;
         let notes = Notes::read(&statement, &policy)?;
         let syntax = policy.to_pst().map_err(|error| {
             let why = error.to_string();
-            vec![Finding::new(statement.place(0), "cannot be read", why, "")]
+            let place = statement.place(0);
+            vec![Finding::new(
+                Kind::Unreadable,
+                place,
+                "cannot be read",
+                why,
+                "",
+            )]
         })?;
         let body = syntax.body();
         let mentions = Mentions::of(body.clauses());
@@ -167,44 +195,53 @@ impl Rule {
 
     fn oddities(&self, tightens: bool) -> Vec<Finding> {
         let mut findings = super::lint::findings(self);
-        let mut found = |word: &str, what: String, next: &str| {
+        let mut found = |kind, word: &str, what: String, next: &str, fix| {
             let place = self.statement.place_of(word);
-            findings.push(Finding::new(place, what, "", next));
+            findings.push(Finding::new(kind, place, what, "", next).fixed(fix));
         };
-        if self.asks && self.prompt.is_none() {
+        if self.mentions.facts.contains(APPROVAL) && self.prompt.is_none() {
             let what = format!("the rule `{}` asks and has no @prompt", self.id);
-            found(
-                "approval",
-                what,
-                "write @prompt(\"what a person is asked\")",
-            );
+            let next = "write @prompt(\"what a person is asked\")";
+            let asked = format!("{}. May it be done?", self.reason.trim_end_matches('.'));
+            let fix = mend::new_note(&self.statement, PROMPT, &asked);
+            found(Kind::PromptMissing, "approval", what, next, Some(fix));
         }
         if !self.asks && self.prompt.is_some() {
             let what = format!("the @prompt of the rule `{}` is never shown", self.id);
             let next = "leave it out, or speak of context.approval in the condition";
-            found("@prompt", what, next);
+            let fix = mend::without_note(&self.statement, PROMPT);
+            found(Kind::PromptIdle, "@prompt", what, next, fix);
         }
         if tightens && !self.forbids {
             let what = format!(
                 "the rule `{}` permits, in a folder that may only tighten",
                 self.id
             );
-            found(
-                "permit",
-                what,
-                "write a forbid, or name the folder with --policy",
-            );
+            let next = "write a forbid, or name the folder with --policy";
+            let fix = Fix::without_rule(&self.statement, "leave the rule out");
+            found(Kind::TighteningPermits, "permit", what, next, Some(fix));
         }
         findings
     }
 
+    /// As it would be with a change of its text; none when it could not be read.
+    pub(super) fn with(&self, fix: &Fix) -> Option<Self> {
+        let text: Arc<str> = fix.apply(self.statement.whole())?.into();
+        let name = Arc::clone(&self.place.file);
+        let all = statements(&name, &text);
+        let own = all
+            .into_iter()
+            .find(|it| it.start() == self.statement.start())?;
+        Self::read(own, false).ok()
+    }
+
     /// A finding at an error of the Cedar parser or validator in this rule.
-    pub(super) fn diagnosed(&self, error: &dyn Diagnostic, what: &str) -> Finding {
-        diagnosed(&self.statement, error, what)
+    pub(super) fn diagnosed(&self, kind: Kind, error: &dyn Diagnostic, what: &str) -> Finding {
+        diagnosed(kind, &self.statement, error, what)
     }
 }
 
-fn diagnosed(statement: &Statement, error: &dyn Diagnostic, what: &str) -> Finding {
+fn diagnosed(kind: Kind, statement: &Statement, error: &dyn Diagnostic, what: &str) -> Finding {
     let label = error.labels().and_then(|mut labels| labels.next());
     let place = statement.place(label.as_ref().map_or(0, |label| label.offset()));
     let said = error.to_string();
@@ -222,7 +259,7 @@ fn diagnosed(statement: &Statement, error: &dyn Diagnostic, what: &str) -> Findi
         .help()
         .map(|help| help.to_string())
         .unwrap_or_default();
-    Finding::new(place, what, why, next)
+    Finding::new(kind, place, what, why, next)
 }
 
 impl Scope {
@@ -259,27 +296,30 @@ struct Notes {
 impl Notes {
     fn read(statement: &Statement, policy: &Policy) -> Result<Self, Vec<Finding>> {
         let mut findings = Vec::new();
+        // What is there under a misspelt name is not missing too.
+        let mut meant_names = BTreeSet::new();
         let mut annotations: Vec<_> = policy.annotations().collect();
         annotations.sort_unstable();
         for (name, text) in &annotations {
             let place = || statement.place_of(&format!("@{name}"));
             if !ANNOTATIONS.contains(name) {
-                let meant = closest(name, ANNOTATIONS).map(|it| format!("@{it}"));
+                let meant = closest(name, ANNOTATIONS);
+                meant_names.extend(meant);
+                let meant = meant.map(|it| format!("@{it}"));
                 let why = "there are @id, @owner, @reason and @prompt";
                 let what = format!("unknown annotation `@{name}`");
-                findings.push(Finding::new(
-                    place(),
-                    what,
-                    why,
-                    did_you_mean(meant.as_deref()),
-                ));
+                let next = did_you_mean(meant.as_deref());
+                let fix = match &meant {
+                    Some(meant) => mend::word(statement, &format!("@{name}"), meant),
+                    None => mend::without_note(statement, name),
+                };
+                let kind = Kind::AnnotationUnknown;
+                findings.push(Finding::new(kind, place(), what, why, next).fixed(fix));
             } else if let Some(why) = bad_text(name, text) {
-                findings.push(Finding::new(
-                    place(),
-                    format!("the @{name} cannot be used"),
-                    why,
-                    "",
-                ));
+                let what = format!("the @{name} cannot be used");
+                let fix = mend::note(statement, name, &mend::usable(name, text));
+                let kind = Kind::AnnotationUnusable;
+                findings.push(Finding::new(kind, place(), what, why, "").fixed(fix));
             }
         }
         let text = |name: &str| policy.annotation(name).unwrap_or_default().to_owned();
@@ -294,14 +334,13 @@ impl Notes {
             (OWNER, "security"),
             (REASON, "why the rule is there"),
         ] {
-            if policy.annotation(name).is_none() {
+            if policy.annotation(name).is_none() && !meant_names.contains(name) {
                 let next = format!("write @{name}(\"{example}\")");
-                findings.push(Finding::new(
-                    statement.place(0),
-                    format!("a rule without @{name}"),
-                    "",
-                    next,
-                ));
+                let what = format!("a rule without @{name}");
+                let kind = Kind::AnnotationMissing;
+                let fix = mend::new_note(statement, name, &mend::usable(name, ""));
+                let finding = Finding::new(kind, statement.place(0), what, "", next);
+                findings.push(finding.fixed(Some(fix)));
             }
         }
         if findings.is_empty() {

@@ -51,6 +51,20 @@ impl Statement {
         self.whole.get(self.start..self.end).unwrap_or_default()
     }
 
+    /// Where it begins in its file.
+    pub(super) fn start(&self) -> usize {
+        self.start
+    }
+
+    /// The text of that file.
+    pub(super) fn whole(&self) -> &str {
+        &self.whole
+    }
+
+    pub(super) fn end(&self) -> usize {
+        self.end
+    }
+
     /// The place of a byte of [`Statement::text`].
     pub(super) fn place(&self, offset: usize) -> Place {
         let mut at = (self.start + offset).min(self.whole.len());
@@ -70,6 +84,11 @@ impl Statement {
 
     /// Where a word stands outside of comments, or the beginning.
     pub(super) fn place_of(&self, word: &str) -> Place {
+        self.place(self.find(word).unwrap_or_default())
+    }
+
+    /// The byte of [`Statement::text`] at which a word stands outside of comments.
+    pub(super) fn find(&self, word: &str) -> Option<usize> {
         let text = self.text();
         let comments = comments(text);
         let is_comment = |at: usize| {
@@ -78,7 +97,7 @@ impl Statement {
             last.is_some_and(|comment| comment.contains(&at))
         };
         let found = text.match_indices(word).find(|(at, _)| !is_comment(*at));
-        self.place(found.map_or(0, |(at, _)| at))
+        found.map(|(at, _)| at)
     }
 }
 
@@ -165,7 +184,7 @@ impl<'a> Scan<'a> {
 }
 
 /// With both quotes; to the end of the text when the closing one is missing.
-fn string_bytes(text: &str) -> usize {
+pub(super) fn string_bytes(text: &str) -> usize {
     let mut escaped = true;
     for (at, c) in text.char_indices() {
         match (c, escaped) {

@@ -1,7 +1,10 @@
 //! Rules held against what they can speak of: tools, groups, arguments and
 //! facts that do not exist, and types that do not fit, each with its place.
 
+mod mismatch;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use cedar_policy::pst::{Clause, Expr};
 use cedar_policy::{PolicySet, ValidationMode, Validator};
@@ -9,8 +12,11 @@ use codegen::closest::closest;
 
 use super::fact::FACTS;
 use super::finding::{Finding, did_you_mean};
+use super::fix::Fix;
+use super::kind::Kind;
 use super::mentions::{ARGS, inner, path};
 use super::rule::{Rule, Scope};
+use super::token::{Token, tokens};
 use super::vocabulary::{ACTION, SERVER, Vocabulary, context_names, is_file_word};
 use crate::id::ServerName;
 
@@ -25,9 +31,15 @@ pub(super) fn validate(rules: &[Rule], vocabulary: &Vocabulary) -> Vec<Finding> 
                 Named::Elsewhere => {
                     strangers.insert(name);
                 }
-                Named::Nowhere { what, next } => {
+                Named::Nowhere {
+                    kind,
+                    what,
+                    next,
+                    meant,
+                } => {
                     let place = rule.statement.place_of(&quoted(&name));
-                    findings.push(Finding::new(place, what, "", next));
+                    let fix = meant.and_then(|meant| named(rule, &name, &meant));
+                    findings.push(Finding::new(kind, place, what, "", next).fixed(fix));
                 }
             }
         }
@@ -76,8 +88,11 @@ enum Named {
     /// It belongs to a server that is not part of this run, or whose tools nobody knows yet.
     Elsewhere,
     Nowhere {
+        kind: Kind,
         what: String,
         next: String,
+        /// The whole name.
+        meant: Option<String>,
     },
 }
 
@@ -108,14 +123,27 @@ impl Named {
         }
         match closest(server, vocabulary.servers()) {
             Some(meant) => Self::Nowhere {
+                kind: Kind::ServerUnknown,
                 what: format!("there is no server `{server}`"),
                 next: did_you_mean(Some(meant)),
+                meant: Some(name.replacen(server, meant, 1)),
             },
             None => Self::Elsewhere,
         }
     }
 
     fn nowhere(name: &str, vocabulary: &Vocabulary) -> Self {
+        let all_of = name
+            .strip_suffix(".*")
+            .map(|server| format!("{SERVER}{server}"));
+        if let Some(all) = all_of.filter(|all| vocabulary.groups.contains(all)) {
+            return Self::Nowhere {
+                kind: Kind::ToolUnknown,
+                what: format!("there is no tool or group `{name}`"),
+                next: format!("write `action in Action::{}`", quoted(&all)),
+                meant: Some(all),
+            };
+        }
         let known = vocabulary.tools.keys().chain(&vocabulary.groups);
         let meant = closest(name, known.map(String::as_str));
         let next = meant.map_or_else(
@@ -127,8 +155,10 @@ impl Named {
             |meant| did_you_mean(Some(meant)),
         );
         Self::Nowhere {
+            kind: Kind::ToolUnknown,
             what: format!("there is no tool or group `{name}`"),
             next,
+            meant: meant.map(str::to_owned),
         }
     }
 }
@@ -142,12 +172,9 @@ fn group_as_tool(rule: &Rule, vocabulary: &Vocabulary) -> Option<Finding> {
     is_group.then(|| {
         let place = rule.statement.place_of(&quoted(name));
         let next = format!("write `action in Action::{}`", quoted(name));
-        Finding::new(
-            place,
-            format!("`{name}` is a group, and no call is one"),
-            "",
-            next,
-        )
+        let what = format!("`{name}` is a group, and no call is one");
+        let fix = word(rule, "==", "in");
+        Finding::new(Kind::GroupAsTool, place, what, "", next).fixed(fix)
     })
 }
 
@@ -163,7 +190,7 @@ fn unknown_members(rule: &Rule, vocabulary: &Vocabulary) -> Vec<Finding> {
         .collect();
     let mut findings = Vec::new();
     for steps in paths {
-        let (word, known): (&str, Vec<&str>) = match steps.as_slice() {
+        let (unknown, known): (&str, Vec<&str>) = match steps.as_slice() {
             // A rule about tools that are not here can speak of any argument.
             [ARGS, name, ..] if !known_args.is_empty() && !reaches_unseen(rule, vocabulary) => {
                 (name, known_args.iter().copied().collect())
@@ -175,24 +202,35 @@ fn unknown_members(rule: &Rule, vocabulary: &Vocabulary) -> Vec<Finding> {
                 None => (name, context_names().collect()),
             },
         };
-        if !known.contains(&word) {
-            let kind = if steps.first() == Some(&ARGS) {
-                "argument"
+        if !known.contains(&unknown) {
+            let (kind, noun) = if steps.first() == Some(&ARGS) {
+                (Kind::ArgumentUnknown, "argument")
             } else {
-                "fact"
+                (Kind::FactUnknown, "fact")
             };
-            let meant = closest(word, known.iter().copied());
+            let meant = closest(unknown, known.iter().copied());
             let next = meant.map_or_else(
                 || format!("there are {}", known.join(", ")),
                 |meant| did_you_mean(Some(meant)),
             );
-            let place = rule.statement.place_of(word);
-            findings.push(Finding::new(
-                place,
-                format!("there is no {kind} `{word}`"),
-                "",
-                next,
-            ));
+            let at = member(rule, &steps, unknown);
+            let place = rule.statement.place(at.start);
+            let fix = meant.map(|meant| {
+                let is_text = rule.statement.text().get(at.clone()) != Some(unknown);
+                let instead = if is_text {
+                    quoted(meant)
+                } else {
+                    meant.to_owned()
+                };
+                Fix::replace(
+                    &rule.statement,
+                    at.clone(),
+                    instead,
+                    format!("write `{meant}`"),
+                )
+            });
+            let what = format!("there is no {noun} `{unknown}`");
+            findings.push(Finding::new(kind, place, what, "", next).fixed(fix));
         }
     }
     findings
@@ -205,6 +243,52 @@ fn reaches_unseen(rule: &Rule, vocabulary: &Vocabulary) -> bool {
         Scope::Is(name) => vocabulary.may_hold_unseen(name),
         Scope::Within(names) => names.iter().any(|it| vocabulary.may_hold_unseen(it)),
     }
+}
+
+/// Another name in its place; a group is named with `in`.
+fn named(rule: &Rule, name: &str, meant: &str) -> Option<Fix> {
+    let fix = word(rule, &quoted(name), &quoted(meant))?;
+    let is_tool = matches!(&rule.scope, Scope::Is(scope) if scope == name);
+    match rule.statement.find("==") {
+        Some(at) if is_tool && meant.starts_with(SERVER) => {
+            Some(fix.and_replace(&rule.statement, at..at + 2, "in"))
+        }
+        _ => Some(fix),
+    }
+}
+
+/// The first place of a word outside of comments, with another word there.
+fn word(rule: &Rule, word: &str, instead: &str) -> Option<Fix> {
+    let at = rule.statement.find(word)?;
+    let what = format!("write {instead}");
+    Some(Fix::replace(
+        &rule.statement,
+        at..at + word.len(),
+        instead,
+        what,
+    ))
+}
+
+/// Where a member is named: after the members that lead to it, or else where its name first
+/// stands.
+fn member(rule: &Rule, steps: &[&str], name: &str) -> Range<usize> {
+    let text = rule.statement.text();
+    let all = tokens(text);
+    let way = steps.iter().take_while(|step| **step != name);
+    let way: Vec<&str> = std::iter::once("context").chain(way.copied()).collect();
+    let is_name = |token: &Token<'_>| token.text == name || token.text == quoted(name);
+    let names = all.iter().enumerate().filter(|(_, token)| is_name(token));
+    let leads = |at: usize| {
+        let before = all.get(..at).unwrap_or_default().iter().rev();
+        let mut words = before.filter(|it| !matches!(it.text, "." | "[" | "]" | "has"));
+        way.iter().rev().all(|step| {
+            let found = words.next().map_or("", |it| it.text);
+            found == *step || found == quoted(step)
+        })
+    };
+    let mut found = names.clone().filter(|(at, _)| leads(*at));
+    let found = found.next().or_else(|| names.clone().next());
+    found.map_or(0..0, |(_, token)| token.range())
 }
 
 /// The longest ways into `context`.
@@ -225,7 +309,13 @@ fn typed(rules: &[Rule], vocabulary: &Vocabulary, strangers: &BTreeSet<String>) 
     };
     let whole = |why: String| {
         let what = "the rules cannot be held against the tools";
-        vec![Finding::new(first.place.clone(), what, why, "")]
+        vec![Finding::new(
+            Kind::Unusable,
+            first.place.clone(),
+            what,
+            why,
+            "",
+        )]
     };
     let schema = match vocabulary.schema(strangers) {
         Ok(schema) => schema,
@@ -244,7 +334,7 @@ fn typed(rules: &[Rule], vocabulary: &Vocabulary, strangers: &BTreeSet<String>) 
             return whole(error.to_string());
         };
         let what = format!("the rule `{id}` does not fit the tools");
-        let finding = rule.diagnosed(error, &what);
+        let finding = mismatch::finding(rule, error, &what, vocabulary);
         // One for each tool that the rule is about, in the same place: the first stands for all.
         if !findings.iter().any(|it| it.place == finding.place) {
             findings.push(finding);

@@ -11,6 +11,7 @@ use serde_json::{Map, Value as Json, json};
 use super::fact::{FACTS, UNMODELLED};
 use super::mentions::{APPROVAL, ARGS};
 use super::model::{Lost, Record};
+use super::values::listed;
 use crate::catalog::Effects;
 use crate::id::ToolId;
 
@@ -34,6 +35,8 @@ pub struct Vocabulary {
     pub(super) groups: BTreeSet<String>,
     /// Servers of this run whose tools nobody knows yet.
     pub(super) unseen: BTreeSet<String>,
+    /// The names of the configured roots; none where they are not known.
+    pub(super) roots: BTreeSet<String>,
 }
 
 /// One tool: the groups that it is in, and its arguments as far as Cedar can say them.
@@ -41,6 +44,8 @@ pub struct Vocabulary {
 pub(super) struct Words {
     pub(super) groups: BTreeSet<String>,
     pub(super) args: Record,
+    /// The texts that arguments can be, where the input schema lists them.
+    pub(super) values: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Vocabulary {
@@ -50,6 +55,7 @@ impl Vocabulary {
             tools: BTreeMap::new(),
             groups: [READ_ONLY, DESTRUCTIVE].map(str::to_owned).into(),
             unseen: BTreeSet::new(),
+            roots: BTreeSet::new(),
         }
     }
 
@@ -70,9 +76,12 @@ impl Vocabulary {
             all.insert(DESTRUCTIVE.to_owned());
         }
         self.groups.extend(all.iter().cloned());
-        let args = Record::of(shape);
-        self.tools
-            .insert(tool.to_string(), Words { groups: all, args });
+        let words = Words {
+            groups: all,
+            args: Record::of(shape),
+            values: listed(shape),
+        };
+        self.tools.insert(tool.to_string(), words);
     }
 
     /// What tool files say of a tool that was added. Rules may forbid by it and permit nothing.
@@ -96,6 +105,11 @@ impl Vocabulary {
     /// when somebody does; until then they are about nothing there.
     pub fn add_unseen(&mut self, server: &str) {
         self.unseen.insert(server.to_owned());
+    }
+
+    /// A root that the configuration has.
+    pub fn add_root(&mut self, name: &str) {
+        self.roots.insert(name.to_owned());
     }
 
     /// The arguments of which no rule sees anything, as JSON pointers.

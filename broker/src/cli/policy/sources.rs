@@ -45,6 +45,11 @@ pub(super) enum Wrong {
 }
 
 impl SourceOptions {
+    /// The folders that may only forbid.
+    pub(super) fn tightening(&self) -> &[PathBuf] {
+        &self.tighten
+    }
+
     pub(super) fn open(
         self,
         folders: Vec<PathBuf>,

@@ -1,0 +1,74 @@
+//! Numbers that a fact never reaches.
+
+use super::Advice;
+use super::ask::{Ask, Form, Value};
+use crate::policy::finding::Finding;
+use crate::policy::kind::Kind;
+use crate::policy::parts::Seen;
+use cedar_policy::pst::{BinaryOp, Expr, Literal};
+
+/// Facts with the smallest and the largest number that they can be.
+const RANGES: [(&[&str], i64, i64); 7] = [
+    (&["time", "hour"], 0, 23),
+    (&["time", "weekday"], 1, 7),
+    (&["time", "at_ms"], 0, i64::MAX),
+    (&["counts", "calls_run"], 0, i64::MAX),
+    (&["counts", "calls_session"], 0, i64::MAX),
+    (&["counts", "bytes_run"], 0, i64::MAX),
+    (&["counts", "bytes_session"], 0, i64::MAX),
+];
+
+impl Advice<'_> {
+    pub(super) fn numbers(&self, seen: &Seen<'_>, form: &Form) -> Option<Finding> {
+        let Form::One(ask, holds) = form else {
+            return None;
+        };
+        let way = ask.way()?;
+        let (_, least, most) = RANGES.iter().find(|(name, ..)| way == name)?;
+        let name = way.join(".");
+        let always = match ask {
+            Ask::AtMost(_, number) if number >= most && *most < i64::MAX => *holds,
+            Ask::AtMost(_, number) if number < least => !holds,
+            Ask::Equal(_, Value::Whole(number)) if number < least || number > most => !holds,
+            _ => return None,
+        };
+        let range = match *most {
+            i64::MAX => format!("`{name}` is {least} or more"),
+            most => format!("`{name}` is from {least} to {most}"),
+        };
+        if always {
+            let what = "a part of the condition that every call meets";
+            return Some(self.idle(seen, what, &range));
+        }
+        let what = "a number that is never reached";
+        let instead = self.nearest(seen, *least, *most);
+        Some(self.at(seen, Kind::OutOfRange, (what, &range), instead))
+    }
+
+    /// The comparison with a number that is reached. Sunday is 7 here, and 0 or 8 elsewhere.
+    fn nearest(&self, seen: &Seen<'_>, least: i64, most: i64) -> Option<String> {
+        let Expr::BinaryOp { op, left, right } = seen.expr else {
+            return None;
+        };
+        let number = match (&**left, &**right) {
+            (Expr::Literal(Literal::Long(number)), _)
+            | (_, Expr::Literal(Literal::Long(number))) => *number,
+            _ => return None,
+        };
+        let is_strict = matches!(op, BinaryOp::Less | BinaryOp::Greater);
+        let wrapped = match (
+            number < least,
+            *op == BinaryOp::Eq || *op == BinaryOp::NotEq,
+        ) {
+            (true, true) if most < i64::MAX => most,
+            (false, true) => least,
+            (true, _) => least + i64::from(is_strict),
+            (false, false) => most - i64::from(is_strict),
+        };
+        let text = self.rule.statement.text().get(seen.tree.range.clone())?;
+        let at = text.rfind(&number.to_string())?;
+        let (before, after) = text.split_at_checked(at)?;
+        let after = after.get(number.to_string().len()..)?;
+        Some(format!("{before}{wrapped}{after}"))
+    }
+}

@@ -1,0 +1,205 @@
+//! What to write instead of a mistake, as changes of the file's text. A fix is a
+//! proposal for whoever owns the rule; one with which the mistake would still be
+//! there is not made.
+
+use std::ops::Range;
+
+use cedar_policy::pst::Expr;
+use serde::Serialize;
+
+use super::finding::Finding;
+use super::parts::{Around, Clause, Node, Seen, Tree};
+use super::rule::read_one;
+use super::source::{Place, PolicyFile, Statement, statements};
+use super::token::tokens;
+use super::validate::validate;
+use super::vocabulary::Vocabulary;
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Fix {
+    pub what: String,
+    /// In the order of the file; none reaches into another.
+    pub edits: Vec<Edit>,
+}
+
+/// A piece of a file, and what stands there afterwards.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Edit {
+    pub start: Place,
+    /// The first character that stays.
+    pub end: Place,
+    pub text: String,
+    #[serde(skip)]
+    first: usize,
+    #[serde(skip)]
+    past: usize,
+}
+
+impl Fix {
+    pub(super) fn replace(
+        statement: &Statement,
+        range: Range<usize>,
+        text: impl Into<String>,
+        what: impl Into<String>,
+    ) -> Self {
+        Self {
+            what: what.into(),
+            edits: vec![edit(statement, range, text.into())],
+        }
+    }
+
+    /// The whole rule goes.
+    pub(super) fn without_rule(statement: &Statement, what: impl Into<String>) -> Self {
+        Self::replace(statement, 0..statement.text().len(), "", what)
+    }
+
+    /// Words of a rule's text, wherever they stand in it.
+    pub(super) fn and_replace(
+        mut self,
+        statement: &Statement,
+        range: Range<usize>,
+        text: impl Into<String>,
+    ) -> Self {
+        self.edits.push(edit(statement, range, text.into()));
+        self.edits.sort_by_key(|edit| edit.first);
+        self
+    }
+
+    /// A part is written anew, in brackets where what is around it needs them.
+    pub(super) fn part(
+        statement: &Statement,
+        seen: &Seen<'_>,
+        text: &str,
+        what: impl Into<String>,
+    ) -> Self {
+        let needs = match seen.around {
+            Around::Clause => false,
+            Around::All => joins(text, "||"),
+            Around::Any => joins(text, "&&"),
+            Around::Not => joins(text, "&&") || joins(text, "||") || text.starts_with('!'),
+        };
+        let text = match needs {
+            true => format!("({text})"),
+            false => text.to_owned(),
+        };
+        Self::replace(statement, seen.tree.range.clone(), text, what)
+    }
+
+    /// A part goes, and with it the sign that joins it to the others.
+    pub(super) fn without_part(
+        statement: &Statement,
+        clauses: &[Clause],
+        part: &Tree,
+        what: impl Into<String>,
+    ) -> Option<Self> {
+        let range = clauses.iter().find_map(|clause| {
+            if clause.tree.range == part.range {
+                return Some(clause.range.clone());
+            }
+            left_out(&clause.tree, part)
+        })?;
+        Some(Self::replace(statement, range, "", what))
+    }
+
+    /// The text of the file with all changes made.
+    #[must_use]
+    pub fn apply(&self, text: &str) -> Option<String> {
+        let mut changed = String::with_capacity(text.len());
+        let mut from = 0;
+        for edit in &self.edits {
+            changed.push_str(text.get(from..edit.first)?);
+            changed.push_str(&edit.text);
+            from = edit.past;
+        }
+        changed.push_str(text.get(from..)?);
+        Some(changed)
+    }
+}
+
+fn edit(statement: &Statement, range: Range<usize>, text: String) -> Edit {
+    Edit {
+        start: statement.place(range.start),
+        end: statement.place(range.end),
+        text,
+        first: statement.start() + range.start,
+        past: statement.start() + range.end,
+    }
+}
+
+/// Whether a sign stands in a text outside of all brackets.
+fn joins(text: &str, sign: &str) -> bool {
+    let mut depth = 0;
+    tokens(text).iter().any(|token| {
+        depth += token.depth();
+        depth == 0 && token.text == sign
+    })
+}
+
+/// What to leave out of a tree so that a part of it is gone.
+fn left_out(tree: &Tree, part: &Tree) -> Option<Range<usize>> {
+    match &tree.node {
+        Node::Part(_) => None,
+        Node::Not(operand) => left_out(operand, part),
+        Node::All(sides) | Node::Any(sides) => {
+            let at = sides.iter().position(|side| is_it(side, part));
+            let Some(at) = at else {
+                return sides.iter().find_map(|side| left_out(side, part));
+            };
+            match (
+                at.checked_sub(1).and_then(|at| sides.get(at)),
+                sides.get(at + 1),
+            ) {
+                (Some(before), _) => Some(before.range.end..sides.get(at)?.range.end),
+                (None, Some(after)) => Some(sides.get(at)?.range.start..after.range.start),
+                (None, None) => None,
+            }
+        }
+    }
+}
+
+fn is_it(side: &Tree, part: &Tree) -> bool {
+    match &side.node {
+        Node::Not(operand) => is_it(operand, part),
+        _ => side.range == part.range,
+    }
+}
+
+/// The part that an expression is, by its place or by what it says.
+pub(super) fn part_of<'a>(all: &[Seen<'a>], expr: &Expr) -> Option<Seen<'a>> {
+    let same = |seen: &&Seen<'a>| seen.expr == expr;
+    all.iter().find(same).copied()
+}
+
+/// Takes the fix from each finding that would still be there with it.
+pub(super) fn keep_good(findings: &mut [Finding], files: &[PolicyFile], vocabulary: &Vocabulary) {
+    for finding in findings {
+        if finding
+            .fix
+            .as_ref()
+            .is_some_and(|fix| !is_good(fix, finding, files, vocabulary))
+        {
+            finding.fix = None;
+        }
+    }
+}
+
+fn is_good(fix: &Fix, finding: &Finding, files: &[PolicyFile], vocabulary: &Vocabulary) -> bool {
+    let file = files.iter().find(|file| *file.name == *finding.place.file);
+    let changed = file.and_then(|file| Some((file, fix.apply(&file.text)?)));
+    let Some((file, changed)) = changed else {
+        return false;
+    };
+    let first = fix.edits.first().map_or(0, |edit| edit.first);
+    let name = file.name.as_str().into();
+    let statements = statements(&name, &changed.as_str().into());
+    let Some(statement) = statements.into_iter().find(|it| it.end() > first) else {
+        return true;
+    };
+    let after = match read_one(statement, file.tightens) {
+        Ok(rule) => validate(&[rule], vocabulary),
+        Err(findings) => findings,
+    };
+    after
+        .iter()
+        .all(|it| (it.kind, &it.what) != (finding.kind, &finding.what))
+}

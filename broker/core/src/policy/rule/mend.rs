@@ -1,0 +1,158 @@
+//! What to write instead of annotations that cannot be used, and of text that is
+//! nearly Cedar.
+
+use std::ops::Range;
+
+use cedar_policy::Policy;
+use codegen::closest::closest;
+use miette::Diagnostic;
+
+use super::{ID, ID_CHARS_MAX, TEXT_CHARS_MAX};
+use crate::policy::fix::Fix;
+use crate::policy::source::Statement;
+use crate::policy::token::{Token, tokens};
+
+/// What words of other languages are here.
+const WORDS: [(&str, &str); 12] = [
+    ("and", "&&"),
+    ("&", "&&"),
+    ("or", "||"),
+    ("|", "||"),
+    ("not", "!"),
+    ("=", "=="),
+    ("===", "=="),
+    ("if", "when"),
+    ("where", "when"),
+    ("true()", "true"),
+    ("True", "true"),
+    ("False", "false"),
+];
+/// Words that a rule begins with, or that begin its clauses.
+const KEYWORDS: [&str; 7] = [
+    "permit",
+    "forbid",
+    "principal",
+    "action",
+    "resource",
+    "when",
+    "unless",
+];
+
+/// The annotation's text is written anew.
+pub(super) fn note(statement: &Statement, name: &str, text: &str) -> Option<Fix> {
+    let range = annotation(statement, name)?;
+    let what = format!("write @{name}(\"{text}\")");
+    Some(Fix::replace(
+        statement,
+        range,
+        format!("@{name}(\"{text}\")"),
+        what,
+    ))
+}
+
+/// One more annotation, after those that are there.
+pub(super) fn new_note(statement: &Statement, name: &str, text: &str) -> Fix {
+    let text: String = text.chars().filter(|c| !matches!(c, '"' | '\\')).collect();
+    let all = tokens(statement.text());
+    let is_effect = |token: &&Token<'_>| matches!(token.text, "permit" | "forbid");
+    let at = all.iter().find(is_effect).map_or(0, |token| token.at);
+    let note = format!("@{name}(\"{text}\")");
+    let what = format!("write {note}");
+    Fix::replace(statement, at..at, format!("{note}\n"), what)
+}
+
+pub(super) fn without_note(statement: &Statement, name: &str) -> Option<Fix> {
+    let range = annotation(statement, name)?;
+    Some(Fix::replace(
+        statement,
+        range,
+        "",
+        format!("leave @{name} out"),
+    ))
+}
+
+/// A word is written otherwise, where it first stands.
+pub(super) fn word(statement: &Statement, word: &str, instead: &str) -> Option<Fix> {
+    let at = statement.find(word)?;
+    let what = format!("write `{instead}`");
+    Some(Fix::replace(statement, at..at + word.len(), instead, what))
+}
+
+/// What an annotation could say: as much of its text as it may, or that somebody has to say it.
+pub(super) fn usable(name: &str, text: &str) -> String {
+    let seen = |c: &char| !c.is_control() && !codegen::text::is_invisible(*c);
+    let kept = text
+        .chars()
+        .filter(seen)
+        .filter(|c| !matches!(c, '"' | '\\'));
+    let is_id = name == ID;
+    let most = if is_id { ID_CHARS_MAX } else { TEXT_CHARS_MAX };
+    let fits = |c: char| match c {
+        c if !is_id || c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') => c,
+        _ => '-',
+    };
+    let kept: String = kept.map(fits).take(most).collect();
+    match (kept.trim(), name) {
+        ("", ID) => "unnamed".to_owned(),
+        ("", "owner") => "nobody-yet".to_owned(),
+        ("", _) => format!("nobody has written the {name} yet"),
+        (kept, _) => kept.to_owned(),
+    }
+}
+
+/// From its `@` to its closing bracket.
+fn annotation(statement: &Statement, name: &str) -> Option<Range<usize>> {
+    let all = tokens(statement.text());
+    let at = all
+        .windows(2)
+        .position(|two| matches!(two, [at, word] if at.text == "@" && word.text == name))?;
+    let close = all
+        .get(at + 2..)?
+        .iter()
+        .take(3)
+        .find(|token| token.text == ")");
+    let end = close.or(all.get(at + 1))?.range().end;
+    Some(all.get(at)?.at..end)
+}
+
+/// The one change with which Cedar reads the rule, when there is an obvious one.
+pub(super) fn syntax(statement: &Statement, error: &dyn Diagnostic) -> Option<Fix> {
+    let text = statement.text();
+    let at = error.labels().and_then(|mut labels| labels.next());
+    let at = at.map_or(0, |label| label.offset());
+    let all = tokens(text);
+    let near = all.iter().position(|token| token.range().end > at);
+    let near = near.unwrap_or(all.len());
+    let around = all.get(near.saturating_sub(2)..(near + 2).min(all.len()))?;
+    let mut changes: Vec<(Range<usize>, String)> = Vec::new();
+    for token in around.iter().chain(&all) {
+        let other = WORDS.iter().find(|(word, _)| *word == token.text);
+        if let Some((_, instead)) = other {
+            changes.push((token.range(), (*instead).to_owned()));
+        } else if let Some(meant) = closest(token.text, KEYWORDS).filter(|it| *it != token.text) {
+            changes.push((token.range(), meant.to_owned()));
+        }
+    }
+    let end = all.last().map_or(0, |token| token.range().end);
+    let closers = [";", ");", "};", ")};", ") };"];
+    changes.extend(closers.map(|closer| (end..end, closer.to_owned())));
+    let before_end = all.last().map_or(0, |token| token.at);
+    changes
+        .extend([")", "}", " }", ") }"].map(|closer| (before_end..before_end, closer.to_owned())));
+    changes.extend(around.iter().map(|token| (token.range(), String::new())));
+    let reads = |(range, instead): &(Range<usize>, String)| {
+        let (before, after) = (text.get(..range.start), text.get(range.end..));
+        let changed = format!(
+            "{}{instead}{}",
+            before.unwrap_or_default(),
+            after.unwrap_or_default()
+        );
+        super::too_deep(&changed).is_none() && Policy::parse(None, changed).is_ok()
+    };
+    let (range, instead) = changes.into_iter().find(reads)?;
+    let what = match (text.get(range.clone()).unwrap_or_default(), instead.trim()) {
+        (word, "") => format!("leave `{word}` out"),
+        (_, instead) => format!("write `{instead}`"),
+    };
+    Some(Fix::replace(statement, range, instead, what))
+}

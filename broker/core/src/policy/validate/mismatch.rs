@@ -1,0 +1,144 @@
+//! What Cedar's strict validation says of a rule, with what to write instead.
+
+use cedar_policy::ValidationError;
+use cedar_policy::pst::{BinaryOp, Expr};
+use miette::Diagnostic;
+
+use crate::policy::finding::Finding;
+use crate::policy::fix::Fix;
+use crate::policy::kind::Kind;
+use crate::policy::lint::Sign;
+use crate::policy::mentions::{ARGS, path};
+use crate::policy::parts::{self, Seen};
+use crate::policy::rule::Rule;
+use crate::policy::spelling::{quoted, spelt};
+use crate::policy::vocabulary::Vocabulary;
+
+pub(super) fn finding(
+    rule: &Rule,
+    error: &ValidationError,
+    what: &str,
+    vocabulary: &Vocabulary,
+) -> Finding {
+    let clauses = parts::clauses(rule).unwrap_or_default();
+    let all = parts::seen(rule, &clauses);
+    let label = error.labels().and_then(|mut labels| labels.next());
+    let at = label.map_or(0, |label| label.offset());
+    let seen = all.iter().find(|seen| seen.tree.range.contains(&at));
+    let kind = match error {
+        ValidationError::UnsafeOptionalAttributeAccess(_) => Kind::OptionalUnguarded,
+        ValidationError::UnsafeAttributeAccess(_) if seen.is_some_and(reads_argument) => {
+            Kind::ArgumentUnmodelled
+        }
+        _ => Kind::TypeMismatch,
+    };
+    let fix = seen.and_then(|seen| match kind {
+        Kind::OptionalUnguarded => guarded(rule, seen, error),
+        Kind::ArgumentUnmodelled => unmodelled(rule, seen),
+        _ => retyped(rule, seen, vocabulary),
+    });
+    rule.diagnosed(kind, error, what).fixed(fix)
+}
+
+fn reads_argument(seen: &Seen<'_>) -> bool {
+    argument(seen.expr).is_some()
+}
+
+/// The way to the argument that a part reads.
+fn argument(expr: &Expr) -> Option<Vec<&str>> {
+    match path(expr) {
+        Some(steps) => (steps.first() == Some(&ARGS)).then_some(steps),
+        None => crate::policy::mentions::inner(expr)?
+            .into_iter()
+            .find_map(argument),
+    }
+}
+
+/// What is not there gives nothing: a permit needs it, and a forbid holds without it.
+fn guarded(rule: &Rule, seen: &Seen<'_>, error: &ValidationError) -> Option<Fix> {
+    let help = error.help()?.to_string();
+    let guard = help.split_once('`')?.1.split_once(" && ")?.0;
+    let text = rule.statement.text().get(seen.tree.range.clone())?;
+    let text = match text.starts_with("if") {
+        true => format!("({text})"),
+        false => text.to_owned(),
+    };
+    let text = match seen.sign {
+        Sign::Takes => format!("!({guard} && !{})", bracketed(&text)),
+        _ => format!("{guard} && {text}"),
+    };
+    let what = match seen.sign {
+        Sign::Takes => format!("let the rule hold without it: {text}"),
+        _ => format!("ask for it: {text}"),
+    };
+    Some(Fix::part(&rule.statement, seen, &text, what))
+}
+
+/// So that a `!` before it is about all of it.
+fn bracketed(text: &str) -> String {
+    let is_one = text
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_'));
+    match is_one {
+        true => text.to_owned(),
+        false => format!("({text})"),
+    }
+}
+
+/// Whoever uses what rules do not see is let through less.
+fn unmodelled(rule: &Rule, seen: &Seen<'_>) -> Option<Fix> {
+    let way = argument(seen.expr)?;
+    let pointer: String = way.iter().skip(1).map(|step| format!("/{step}")).collect();
+    let is_used = format!("context.unmodelled.contains({})", quoted(&pointer)?);
+    let text = match seen.sign {
+        Sign::Takes => is_used,
+        _ => format!("!{is_used}"),
+    };
+    let what = "look at whether it is used, since its value is not seen";
+    Some(Fix::part(&rule.statement, seen, &text, what))
+}
+
+/// The other side of a comparison in another type, if that fits.
+fn retyped(rule: &Rule, seen: &Seen<'_>, vocabulary: &Vocabulary) -> Option<Fix> {
+    let Expr::BinaryOp { op, left, right } = seen.expr else {
+        return None;
+    };
+    let (read, written) = (spelt(left)?, spelt(right)?);
+    let bare = written.trim_matches('"').to_owned();
+    let texts = match op {
+        BinaryOp::Eq => vec![
+            format!("{read} == {bare}"),
+            format!("{read} == \"{bare}\""),
+            format!("{read} == [{written}]"),
+            format!("{written}.contains({read})"),
+            format!("{read}.isEmpty()"),
+        ],
+        BinaryOp::NotEq => vec![
+            format!("{read} != {bare}"),
+            format!("{read} != \"{bare}\""),
+            format!("!{read}.contains({written})"),
+            format!("!{read}.isEmpty()"),
+        ],
+        BinaryOp::Contains => vec![
+            format!("{read} == {written}"),
+            format!("{read}.contains({bare})"),
+            format!("{read}.contains(\"{bare}\")"),
+        ],
+        BinaryOp::Less | BinaryOp::LessEq | BinaryOp::Greater | BinaryOp::GreaterEq => {
+            let text = rule.statement.text().get(seen.tree.range.clone())?;
+            vec![text.replace(&written, &bare)]
+        }
+        _ => return None,
+    };
+    let fixes = texts.into_iter().map(|text| {
+        let what = format!("write {text}");
+        Fix::part(&rule.statement, seen, &text, what)
+    });
+    fixes.into_iter().find(|fix| fits(rule, fix, vocabulary))
+}
+
+/// Whether the rule alone can be held against the tools afterwards.
+fn fits(rule: &Rule, fix: &Fix, vocabulary: &Vocabulary) -> bool {
+    rule.with(fix)
+        .is_some_and(|rule| super::validate(&[rule], vocabulary).is_empty())
+}

@@ -1,0 +1,222 @@
+//! `airlock policy check`: rules held against tools, and looked at for what they
+//! will probably not do.
+
+use std::path::PathBuf;
+
+use airlock_core::policy::{Finding, Kind, Policies, Severity};
+use airlock_core::problem::Problem;
+use clap::Args;
+use codegen::closest::closest;
+use serde_json::{Value, json};
+
+use super::format::{Files, Format, FormatOptions};
+use super::sources::{SourceOptions, Wrong};
+use crate::cli::options::usage;
+use crate::cli::screen::Screen;
+use crate::cli::{Outcome, exit, print, print_json};
+use crate::config::Environment;
+use crate::render::{self, Sarif, SarifLevel, SarifResult, Style};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct CheckOptions {
+    /// Folders of rules, or single files
+    #[arg(value_name = "FOLDER", required = true)]
+    folders: Vec<PathBuf>,
+    /// A warning that is known and meant so, in all rules or in one; it may not be an error
+    #[arg(long, value_name = "CODE[:RULE]")]
+    except: Vec<String>,
+    #[command(flatten)]
+    sources: SourceOptions,
+    #[command(flatten)]
+    pub(super) format: FormatOptions,
+}
+
+pub(super) fn run(options: CheckOptions, environment: &Environment, screen: &Screen) -> Outcome {
+    let exceptions = options.except.iter().map(|it| Exception::read(it));
+    let exceptions: Vec<Exception> = exceptions.collect::<Result<_, _>>()?;
+    let folders = options.folders.clone();
+    let tightening = options.sources.tightening().to_vec();
+    let mut checked = match options.sources.open(options.folders, environment, screen) {
+        Ok(opened) => opened.rules.policies().map(Checked::of).unwrap_or_default(),
+        Err(Wrong::Rules(findings)) => Checked {
+            findings,
+            ..Checked::default()
+        },
+        Err(Wrong::Other(problem)) => return Err(problem),
+    };
+    checked.leave_out(exceptions)?;
+    let files = Files::of_rules(folders.iter().chain(&tightening))?;
+    checked.show(options.format.format(), &files, Style::default())
+}
+
+/// A warning that is left out.
+struct Exception {
+    kind: Kind,
+    /// The id of the one rule that it is about.
+    rule: Option<String>,
+}
+
+impl Exception {
+    fn read(text: &str) -> Result<Self, Problem> {
+        let (word, rule) = match text.split_once(':') {
+            Some((word, rule)) => (word, Some(rule.to_owned())),
+            None => (text, None),
+        };
+        let what = format!("`--except {text}` cannot be read");
+        let Some(kind) = Kind::ALL.iter().find(|kind| kind.as_str() == word) else {
+            let meant = closest(word, Kind::ALL.iter().map(|kind| kind.as_str()));
+            let next = meant.map_or_else(
+                || "docs/policy-check.md lists the codes".to_owned(),
+                |meant| format!("did you mean `{meant}`?"),
+            );
+            return Err(usage(what, format!("there is no code `{word}`"), next));
+        };
+        if kind.severity() == Severity::Error {
+            let why = "it is an error: no run starts with such rules";
+            return Err(usage(what, why, "correct the rule"));
+        }
+        Ok(Self { kind: *kind, rule })
+    }
+
+    fn is_about(&self, finding: &Finding) -> bool {
+        let is_own = |rule: &String| finding.rule.as_deref() == Some(rule);
+        self.kind == finding.kind && self.rule.as_ref().is_none_or(is_own)
+    }
+}
+
+/// What a reviewer is told.
+#[derive(Default)]
+struct Checked {
+    findings: Vec<Finding>,
+    excepted: usize,
+    rules: Vec<String>,
+    idle: Vec<String>,
+    digest: String,
+}
+
+impl Checked {
+    fn of(policies: &Policies) -> Self {
+        let id = |rule: &airlock_core::policy::Rule| rule.id.to_string();
+        Self {
+            findings: policies.advice(),
+            excepted: 0,
+            rules: policies.rules().iter().map(id).collect(),
+            idle: policies.idle().map(id).collect(),
+            digest: policies.digest().to_string(),
+        }
+    }
+
+    /// An exception that is about nothing hides the next mistake of its kind.
+    fn leave_out(&mut self, exceptions: Vec<Exception>) -> Result<(), Problem> {
+        let could_be_there = !self.digest.is_empty();
+        for exception in exceptions {
+            let before = self.findings.len();
+            self.findings.retain(|finding| !exception.is_about(finding));
+            let left_out = before - self.findings.len();
+            self.excepted += left_out;
+            if left_out == 0 && could_be_there {
+                let rule = exception
+                    .rule
+                    .map(|rule| format!(":{rule}"))
+                    .unwrap_or_default();
+                let what = format!("nothing needs `--except {}{rule}`", exception.kind.as_str());
+                let why = "there is no such warning, or it is excepted twice";
+                return Err(usage(what, why, "leave it out"));
+            }
+        }
+        Ok(())
+    }
+
+    fn show(&self, format: Format, files: &Files, style: Style) -> Outcome {
+        match format {
+            Format::Text => print(&self.text(files, style))?,
+            Format::Json => print_json(&self.json())?,
+            Format::Sarif => files.print_sarif(&self.sarif())?,
+        }
+        let passed = self.findings.is_empty();
+        Ok(if passed { exit::DONE } else { exit::POLICY })
+    }
+
+    fn text(&self, files: &Files, style: Style) -> String {
+        let mut text = String::new();
+        for finding in &self.findings {
+            let file = files.text(&finding.place.file);
+            text.push_str(&render::policy_finding(finding, file, style));
+            text.push('\n');
+        }
+        for id in &self.idle {
+            text.push_str(&format!(
+                "note: the rule `{id}` is about no tool of these servers\n"
+            ));
+        }
+        let summary = render::policy_summary(&self.findings);
+        let excepted = match self.excepted {
+            0 => String::new(),
+            1 => ", 1 warning excepted".to_owned(),
+            many => format!(", {many} warnings excepted"),
+        };
+        text.push_str(&match self.digest.is_empty() {
+            true => format!("{summary}{excepted}\n"),
+            false => format!(
+                "{} rules, {summary}{excepted} ({})\n",
+                self.rules.len(),
+                self.digest
+            ),
+        });
+        text
+    }
+
+    fn json(&self) -> Value {
+        let finding = |finding: &Finding| {
+            let mut shown = json!(finding);
+            if let Some(members) = shown.as_object_mut() {
+                members.insert("severity".into(), word(finding).into());
+            }
+            shown
+        };
+        json!({
+            "findings": self.findings.iter().map(finding).collect::<Vec<_>>(),
+            "excepted": self.excepted,
+            "rules": self.rules,
+            "idle": self.idle,
+            "digest": self.digest,
+        })
+    }
+
+    fn sarif(&self) -> Sarif {
+        let result = |finding: &Finding| SarifResult {
+            rule: finding.kind.as_str(),
+            level: match finding.kind.severity() {
+                Severity::Error => SarifLevel::Error,
+                Severity::Warning => SarifLevel::Warning,
+            },
+            message: said(finding),
+            place: Some(finding.place.clone()),
+            fix: finding.fix.clone(),
+        };
+        let rules = Kind::ALL.iter().map(|kind| (kind.as_str(), kind.about()));
+        Sarif {
+            rules: rules.collect(),
+            results: self.findings.iter().map(result).collect(),
+        }
+    }
+}
+
+fn word(finding: &Finding) -> &'static str {
+    match finding.kind.severity() {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    }
+}
+
+/// What, why, next, as one text.
+fn said(finding: &Finding) -> String {
+    let mut said = finding.what.clone();
+    for (sign, part) in [(": ", &finding.why), ("; ", &finding.next)] {
+        if !part.is_empty() {
+            said.push_str(sign);
+            said.push_str(part);
+        }
+    }
+    said
+}

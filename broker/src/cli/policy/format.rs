@@ -1,0 +1,86 @@
+//! In which form a command prints what it found, and where the files are that it
+//! speaks of.
+
+use std::path::{Path, PathBuf};
+
+use airlock_core::problem::Problem;
+use clap::{Args, ValueEnum};
+
+use crate::cli::print_json;
+use crate::config::policies;
+use crate::render::{self, Sarif};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(super) enum Format {
+    /// For a person
+    #[default]
+    Text,
+    /// One JSON object
+    Json,
+    /// SARIF 2.1.0
+    Sarif,
+}
+
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(super) struct FormatOptions {
+    /// How it is printed
+    #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
+    format: Format,
+    /// The same as --format json
+    #[arg(long)]
+    json: bool,
+}
+
+impl FormatOptions {
+    pub(super) fn format(self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+
+    /// Whether a problem is to be printed for a machine, too.
+    pub(super) fn is_json(self) -> bool {
+        self.format() != Format::Text
+    }
+}
+
+/// Files by the names that places call them, with what they hold.
+#[derive(Debug, Default)]
+pub(super) struct Files(Vec<(String, PathBuf, String)>);
+
+impl Files {
+    /// The rules of folders and single files.
+    pub(super) fn of_rules<'a>(
+        paths: impl IntoIterator<Item = &'a PathBuf>,
+    ) -> Result<Self, Problem> {
+        let mut files = Self::default();
+        for path in paths {
+            let read = policies::read(path, false)?.into_iter();
+            files.add(path, read.map(|file| (file.name, file.text)));
+        }
+        Ok(files)
+    }
+
+    fn add(&mut self, path: &Path, read: impl Iterator<Item = (String, String)>) {
+        for (name, text) in read {
+            let within = name.split_once('/').map(|(_, within)| within);
+            let real = match within.filter(|_| path.is_dir()) {
+                Some(within) => path.join(within),
+                None => path.to_owned(),
+            };
+            self.0.push((name, real, text));
+        }
+    }
+
+    pub(super) fn text(&self, name: &str) -> &str {
+        let found = self.0.iter().find(|(it, ..)| it == name);
+        found.map_or("", |(_, _, text)| text)
+    }
+
+    pub(super) fn print_sarif(&self, log: &Sarif) -> Result<(), Problem> {
+        let uri = |name: &str| {
+            let found = self.0.iter().find(|(it, ..)| it == name);
+            let path = found.map_or(Path::new(name), |(_, path, _)| path);
+            render::uri_of(path.strip_prefix(".").unwrap_or(path))
+        };
+        print_json(&render::sarif(log, uri))
+    }
+}

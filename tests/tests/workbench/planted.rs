@@ -1,0 +1,279 @@
+//! Mistakes that were planted, one in each file of `policy-mistakes/planted/`:
+//! each is found where it is, with a fix after which nothing is found any more.
+//!
+//! A file's first line says what is wrong, its second what is found. The file as
+//! the fix leaves it is in `policy-mistakes/fixed/`; with `AIRLOCK_BLESS=1` it is
+//! written anew.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tests::command::{Ended, Home};
+
+/// The folder, in a home where commands can run in it.
+pub(crate) struct Planted {
+    home: Home,
+}
+
+pub(crate) struct Mistake {
+    pub(crate) name: String,
+    pub(crate) text: String,
+    /// What its second line says.
+    code: String,
+    tightens: bool,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("policy-mistakes")
+}
+
+impl Planted {
+    pub(crate) fn new() -> Self {
+        let home = Home::new();
+        for entry in std::fs::read_dir(folder()).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                home.write(&name, std::fs::read(&path).unwrap());
+            }
+        }
+        std::fs::create_dir(home.path().join("planted")).unwrap();
+        Self { home }
+    }
+
+    pub(crate) fn mistakes() -> Vec<Mistake> {
+        let mut paths: Vec<_> = std::fs::read_dir(folder().join("planted"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        paths.sort();
+        paths.iter().map(|path| Mistake::read(path)).collect()
+    }
+
+    /// What the check says of a text in the place of a mistake.
+    pub(crate) fn check(&self, mistake: &Mistake, text: &str, format: &str) -> Ended {
+        let file = format!("planted/{}.cedar", mistake.name);
+        self.home.write(&file, text);
+        let rules: &[&str] = match mistake.tightens {
+            true => &["base.cedar", "--tighten", &file],
+            false => &[&file],
+        };
+        let tools = [
+            "--from",
+            "mail.json",
+            "--from",
+            "files.json",
+            "--from",
+            "web.json",
+        ];
+        let more = ["--config", "airlock.toml", "--format", format];
+        self.home
+            .run([&["policy", "check"], rules, &tools, &more].concat())
+    }
+}
+
+impl Mistake {
+    fn read(path: &Path) -> Self {
+        let text = std::fs::read_to_string(path).unwrap();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let code = text
+            .lines()
+            .nth(1)
+            .and_then(|line| line.strip_prefix("// finds "));
+        Self {
+            code: code
+                .unwrap_or_else(|| panic!("{name} says nothing"))
+                .to_owned(),
+            tightens: text.starts_with("// A folder that may only tighten"),
+            name,
+            text,
+        }
+    }
+
+    /// The text with all changes of a fix made: what both JSON and SARIF say of it.
+    pub(crate) fn fixed(&self, edits: &[(Value, Value, String)]) -> String {
+        let mut text = self.text.clone();
+        for (start, end, instead) in edits.iter().rev() {
+            let (start, end) = (offset(&self.text, start), offset(&self.text, end));
+            text.replace_range(start..end, instead);
+        }
+        text
+    }
+}
+
+/// The byte at `[line, column]`, both from 1 and a column a character.
+fn offset(text: &str, place: &Value) -> usize {
+    let number = |at: usize| usize::try_from(place[at].as_u64().unwrap()).unwrap();
+    let lines = text.split_inclusive('\n');
+    let before: usize = lines.clone().take(number(0) - 1).map(str::len).sum();
+    let line = lines.clone().nth(number(0) - 1).unwrap_or_default();
+    let within: usize = line.chars().take(number(1) - 1).map(char::len_utf8).sum();
+    before + within
+}
+
+fn edits(fix: &Value) -> Vec<(Value, Value, String)> {
+    let place = |place: &Value| serde_json::json!([place["line"], place["column"]]);
+    let edits = fix["edits"].as_array().unwrap().iter();
+    edits
+        .map(|edit| {
+            let text = edit["text"].as_str().unwrap().to_owned();
+            (place(&edit["start"]), place(&edit["end"]), text)
+        })
+        .collect()
+}
+
+#[test]
+fn each_planted_mistake_is_found_and_gone_with_its_fix() {
+    let planted = Planted::new();
+    let mistakes = Planted::mistakes();
+    let mut wrong = Vec::new();
+    for mistake in &mistakes {
+        if let Err(why) = look(&planted, mistake) {
+            wrong.push(format!("{}: {why}", mistake.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let codes: BTreeSet<&str> = mistakes.iter().map(|it| it.code.as_str()).collect();
+    println!(
+        "{} planted mistakes of {} kinds",
+        mistakes.len(),
+        codes.len()
+    );
+    assert!(mistakes.len() >= 60 && codes.len() >= 40, "{codes:?}");
+}
+
+fn look(planted: &Planted, mistake: &Mistake) -> Result<(), String> {
+    let found = planted.check(mistake, &mistake.text, "json");
+    let findings = found.json()["findings"].clone();
+    let [finding] = findings.as_array().unwrap().as_slice() else {
+        return Err(format!("not one finding\n{found}"));
+    };
+    if found.code != Some(32) || finding["code"] != *mistake.code {
+        return Err(format!("it is not found as `{}`\n{found}", mistake.code));
+    }
+    for part in ["what", "next"] {
+        let is_said = finding[part].as_str().is_some_and(|it| !it.is_empty());
+        let is_said = is_said || part == "next" && finding["code"] == "unreadable";
+        if !is_said && finding["code"] != "annotation-unusable" {
+            return Err(format!("it does not say `{part}`\n{found}"));
+        }
+    }
+    if finding["place"]["file"] != format!("{}.cedar", mistake.name) {
+        return Err(format!("it stands in another file\n{found}"));
+    }
+    let fixed = mistake.fixed(&edits(&finding["fix"]));
+    let golden = folder().join(format!("fixed/{}.cedar", mistake.name));
+    let place = &finding["place"];
+    let shown = fixed.replacen(
+        &format!("// finds {}", mistake.code),
+        &format!(
+            "// found {} at {}:{}",
+            mistake.code, place["line"], place["column"]
+        ),
+        1,
+    );
+    if std::env::var("AIRLOCK_BLESS").is_ok_and(|it| it == "1") {
+        std::fs::create_dir_all(golden.parent().unwrap()).unwrap();
+        std::fs::write(&golden, &shown).unwrap();
+    }
+    if std::fs::read_to_string(&golden).unwrap_or_default() != shown {
+        return Err(format!(
+            "fixed and found otherwise; AIRLOCK_BLESS=1 rewrites it\n{shown}"
+        ));
+    }
+    let after = planted.check(mistake, &fixed, "json");
+    match after.code {
+        Some(0) => Ok(()),
+        _ => Err(format!(
+            "something is found after the fix\n{fixed}\n{after}"
+        )),
+    }
+}
+
+#[test]
+fn whatever_is_found_is_documented() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let text = std::fs::read_to_string(root.join("docs/policy-check.md")).unwrap();
+    let planted = Planted::new();
+    let mistake = &Planted::mistakes()[0];
+    let log = planted.check(mistake, &mistake.text, "sarif").json();
+    let rules = log["runs"][0]["tool"]["driver"]["rules"]
+        .as_array()
+        .unwrap();
+    assert!(rules.len() > 40, "{rules:?}");
+    for rule in rules {
+        let row = format!("| `{}` |", rule["id"].as_str().unwrap());
+        assert!(text.contains(&row), "docs/policy-check.md has no row {row}");
+    }
+}
+
+#[test]
+fn what_is_right_is_left_alone() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let home = Home::new();
+    let shipped = root.join("policies").display().to_string();
+    for rules in [
+        shipped.clone(),
+        format!("{shipped}/baseline.cedar"),
+        format!("{shipped}/flow.cedar"),
+    ] {
+        let checked = home
+            .run(["policy", "check", &rules, "--demo"])
+            .expect_code(0);
+        assert!(checked.stdout.contains("nothing found"), "{checked}");
+    }
+    let planted = Planted::new();
+    let base = planted
+        .home
+        .run(["policy", "check", "base.cedar", "--from", "mail.json"]);
+    let base = base.expect_code(0);
+    assert!(base.stdout.contains("1 rules, nothing found"), "{base}");
+}
+
+#[test]
+fn a_warning_can_be_excepted_and_an_error_cannot() {
+    let home = Home::new();
+    let rule = |id: &str, action: &str| {
+        format!(
+            "@id(\"{id}\") @owner(\"o\") @reason(\"r\")\npermit(principal, {action}, resource);\n"
+        )
+    };
+    home.write("rules/a.cedar", rule("all", "action"));
+    let check = |more: &[&str]| home.run([&["policy", "check", "rules", "--demo"], more].concat());
+    let found = check(&[]).expect_code(32);
+    assert!(
+        found
+            .stdout
+            .contains("warning: rules/a.cedar:2:19: the rule `all` permits"),
+        "{found}"
+    );
+    assert!(
+        found
+            .stdout
+            .contains("    2 | permit(principal, action, resource);\n"),
+        "{found}"
+    );
+    assert!(found.stdout.contains(" code: permit-unscoped\n"), "{found}");
+    let excepted = check(&["--except", "permit-unscoped:all"]).expect_code(0);
+    assert!(
+        excepted
+            .stdout
+            .contains("nothing found, 1 warning excepted"),
+        "{excepted}"
+    );
+    check(&["--except", "permit-unscoped"]).expect_code(0);
+    for (except, expected) in [
+        (
+            "permit-unscoped:other",
+            "nothing needs `--except permit-unscoped:other`",
+        ),
+        ("rule-dead", "nothing needs `--except rule-dead`"),
+        ("permit-unscopd", "did you mean `permit-unscoped`?"),
+        ("tool-unknown", "no run starts with such rules"),
+    ] {
+        check(&["--except", except])
+            .expect_code(2)
+            .expect_stderr(expected);
+    }
+}
