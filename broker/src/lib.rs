@@ -14,10 +14,12 @@ mod deep_stack;
 pub mod demo;
 mod drive;
 mod era_file;
+mod extract;
 pub mod journal_file;
 mod listing_file;
 pub mod lock_file;
 mod process_group;
+mod program;
 pub mod render;
 mod resolve;
 pub mod sandbox;
@@ -36,3 +38,4 @@ pub use broker::{
     Broker, BuildError, Builder, Cancel, Check, CheckReport, Described, InProcessTool, Librarian,
     NoChance, RunEvent, Running, Script, Seat, ServerState, ServerStatus, ToolFailure,
 };
+pub use extract::{Extracting, Extraction, Extractor};

@@ -52,6 +52,8 @@ pub enum Whose {
     Other,
     /// airlock's own, and it reaches nobody: nothing has to come before, and rules can forbid it.
     OwnWithin,
+    /// airlock's own, and what it is given goes to somebody: rules allow it.
+    OwnBeyond,
 }
 
 impl Whose {

@@ -22,6 +22,8 @@ pub enum Code {
     ToolUnusable,
     ServerUnavailable,
     OutcomeUnknown,
+    /// A value could not be read into what a schema says, or nobody reads values here.
+    ExtractFailed,
     LimitTime,
     LimitCpu,
     LimitMemory,
@@ -47,7 +49,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::ToolFailed,
         Self::ResultInvalid,
         Self::InvalidArguments,
@@ -59,6 +61,7 @@ impl Code {
         Self::ToolUnusable,
         Self::ServerUnavailable,
         Self::OutcomeUnknown,
+        Self::ExtractFailed,
         Self::LimitTime,
         Self::LimitCpu,
         Self::LimitMemory,
@@ -93,6 +96,7 @@ impl Code {
             Self::ToolUnusable => "tool-unusable",
             Self::ServerUnavailable => "server-unavailable",
             Self::OutcomeUnknown => "outcome-unknown",
+            Self::ExtractFailed => "extract-failed",
             Self::LimitTime => "limit-time",
             Self::LimitCpu => "limit-cpu",
             Self::LimitMemory => "limit-memory",

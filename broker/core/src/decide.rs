@@ -80,7 +80,7 @@ pub fn decide(call: Call, standing: &Standing, grants: &mut Grants) -> Decision 
         return deny(call, Code::InvalidArguments, findings);
     }
     let consulted = match tool.whose {
-        Whose::Other => standing.rules.consult(&call),
+        Whose::Other | Whose::OwnBeyond => standing.rules.consult(&call),
         Whose::OwnWithin => standing.rules.consult_within(&call),
     };
     let Consulted { reasons, told, .. } = &consulted;

@@ -32,6 +32,12 @@ pub enum Reply {
     NotSent { why: String },
     /// The call did not leave: its server describes the tool otherwise than it was decided with.
     Changed,
+    /// A tool of airlock's own has no value to give. `left`: somebody was given the arguments.
+    Failed {
+        code: Code,
+        message: String,
+        left: bool,
+    },
     /// It left, and no answer came: time-out, dead server, answer too large or unreadable.
     Lost { why: String, cause: LostCause },
 }
@@ -96,6 +102,21 @@ pub fn judge(reply: Reply, tool: &Tool, limits: &Limits) -> Judged {
         Reply::Changed => {
             let message = "the server now describes the tool otherwise; the call did not leave";
             not_sent(tool, Code::DescriptionChanged, message)
+        }
+        Reply::Failed {
+            code,
+            message,
+            left,
+        } => {
+            let message = bounded(&message);
+            if left {
+                failed(Failure {
+                    message,
+                    ..failure(tool, code)
+                })
+            } else {
+                not_sent(tool, code, &message)
+            }
         }
         Reply::Lost { why, cause } => {
             let message = format!("{}; the call may have had its effect", says(cause));

@@ -1,74 +1,28 @@
 //! A program that answers: one process per question, the question on its stdin,
 //! the answer on its stdout. Whatever else it does is no answer.
 
-use std::process::Stdio;
-
 use airlock_core::decide::{Answer, Question};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::Command as Process;
 
 use super::wire::{self, ANSWER_BYTES_MAX};
 use super::{Approver, Asking, nonce};
-use crate::process_group::Group;
+use crate::program::Program;
 
 /// Gets no environment but what it is given, and is killed with all that it started when the
 /// question no longer matters.
 #[derive(Debug)]
-pub struct Command {
-    program: String,
-    args: Vec<String>,
-    env: Vec<(String, String)>,
-}
+pub struct Command(Program);
 
 impl Command {
     #[must_use]
     pub fn new(program: String, args: Vec<String>, env: Vec<(String, String)>) -> Self {
-        Self { program, args, env }
+        Self(Program { program, args, env })
     }
 
     async fn converse(&self, question: &Question) -> Result<Answer, String> {
         let nonce = nonce().map_err(|error| error.to_string())?;
-        let mut text = wire::question(question, &nonce).to_string();
-        text.push('\n');
-        let mut child = self.start()?;
-        let stdin = child.0.stdin.take();
-        let stdout = child.0.stdout.take();
-        let (Some(mut stdin), Some(stdout)) = (stdin, stdout) else {
-            return Err("it has no pipes".into());
-        };
-        let ask = async move {
-            // Whoever does not read the whole question may answer all the same.
-            let _ = stdin.write_all(text.as_bytes()).await;
-        };
-        let hear = async move {
-            let mut said = Vec::new();
-            let bounded = &mut stdout.take(u64::from(ANSWER_BYTES_MAX) + 1);
-            bounded.read_to_end(&mut said).await.map(|_| said)
-        };
-        let (said, ()) = futures_util::future::join(hear, ask).await;
-        let said = said.map_err(|error| error.to_string())?;
-        if said.len() > ANSWER_BYTES_MAX as usize {
-            return Err(format!("it says more than {ANSWER_BYTES_MAX} bytes"));
-        }
-        let status = child.0.wait().await.map_err(|error| error.to_string())?;
-        if !status.success() {
-            return Err(format!("it ended with {status}"));
-        }
+        let text = format!("{}\n", wire::question(question, &nonce));
+        let said = self.0.converse(text, ANSWER_BYTES_MAX).await?;
         wire::answer(&said, &nonce, question).map_err(|no| no.to_string())
-    }
-
-    fn start(&self) -> Result<Group, String> {
-        Process::new(&self.program)
-            .args(&self.args)
-            .env_clear()
-            .envs(self.env.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()
-            .map(Group::new)
-            .map_err(|error| format!("it cannot be started: {error}"))
     }
 }
 
@@ -77,13 +31,13 @@ impl Approver for Command {
         Box::pin(async move {
             let answer = self.converse(&question).await;
             answer.unwrap_or_else(|why| Answer::Invalid {
-                why: format!("the approver `{}`: {why}", self.program),
+                why: format!("the approver `{}`: {why}", self.0.program),
             })
         })
     }
 
     fn who(&self) -> String {
-        format!("command {}", self.program)
+        format!("command {}", self.0.program)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use airlock_core::catalog::OWN_SERVER;
 use airlock_core::flow::FlowSpec;
@@ -17,6 +18,7 @@ use futures_util::future::join_all;
 use serde_json::Value;
 
 use super::checks::AllChecks;
+use super::own::Own;
 use super::roster::{Change, Roster};
 use super::servers::Servers;
 use super::shares::Shares;
@@ -31,9 +33,11 @@ use crate::config::{
     Config, FlowConfig, PolicyConfig, Secrets, Server, Trust, TscChoice, UnknownKeys,
 };
 use crate::era_file;
+use crate::extract::{self, Extractor};
 use crate::journal_file::StateDir;
 use crate::listing_file::Listings;
 use crate::lock_file::{LockFile, Pin};
+use crate::program::Program;
 use crate::resolve::Resolver;
 use crate::sandbox::Sandbox;
 use crate::shared_file::SharedFile;
@@ -66,7 +70,8 @@ pub struct Builder {
     telemetry: Option<TelemetryConfig>,
     servers_required: bool,
     servers_join_later: bool,
-    discovery: bool,
+    own: Own,
+    extractor: Option<Arc<dyn Extractor>>,
     session: Option<SessionName>,
     project: Option<PathBuf>,
     grants: Vec<Grant>,
@@ -101,6 +106,16 @@ impl Builder {
         self.secrets = config.secrets;
         self.base_env = config.base_env;
         self.telemetry = config.telemetry;
+        if let Some(command) = config.extract {
+            let program = Program {
+                program: command.program,
+                args: command.args,
+                env: self.base_env.clone(),
+            };
+            let wall = Duration::from_millis(command.wall_ms);
+            let bytes_max = self.limits.result_bytes_max;
+            self.extractor = Some(Arc::new(extract::Command::new(program, wall, bytes_max)));
+        }
         self
     }
 
@@ -280,15 +295,33 @@ impl Builder {
         self
     }
 
-    /// Scripts then find `airlock.search` and `airlock.describe`, and no server can be called
-    /// `airlock`.
+    /// Scripts then find `airlock.search` and `airlock.describe`, and `airlock.extract` where the
+    /// configuration has a command for it; and no server can be called `airlock`.
     #[must_use]
     pub fn discovery(mut self, discovery: bool) -> Self {
-        self.discovery = discovery;
+        self.own.discovery = discovery;
         self
     }
 
-    pub async fn build(self) -> Result<Broker, BuildError> {
+    /// Who reads values for scripts, which then find `airlock.extract`. An `[extract]` command of
+    /// the configuration comes before.
+    #[must_use]
+    pub fn extractor(mut self, extractor: impl Extractor + 'static) -> Self {
+        self.own.extraction = true;
+        self.extractor.get_or_insert(Arc::new(extractor));
+        self
+    }
+
+    /// Scripts find `airlock.extract` although only some runs have somebody who reads values:
+    /// those whose [`Seat`](super::Seat) brings one.
+    #[must_use]
+    pub fn extraction_by_seat(mut self) -> Self {
+        self.own.extraction = true;
+        self
+    }
+
+    pub async fn build(mut self) -> Result<Broker, BuildError> {
+        self.own.extraction |= self.own.discovery && self.extractor.is_some();
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
         let state = StateDir::new(self.state_dir.clone().ok_or(BuildError::NoStateDir)?);
         self.check_names()?;
@@ -347,7 +380,8 @@ impl Builder {
                 ..FlowSpec::default()
             }),
             fsync: self.fsync,
-            discovery: self.discovery,
+            own: self.own,
+            extractor: self.extractor,
             compiler: Compiler::new(self.tsc, self.base_env, state.path()),
             shares,
             state,
@@ -395,8 +429,8 @@ impl Builder {
                 }),
             }
         }
-        if self.discovery {
-            own.push(own::offered());
+        if self.own.is_any() {
+            own.push(own::offered(self.own));
         }
         Sources {
             own,
@@ -436,7 +470,7 @@ impl Builder {
         let mut all = names
             .into_iter()
             .chain(self.in_process.iter().map(|it| &*it.server));
-        if self.discovery && all.any(|name| name == OWN_SERVER) {
+        if self.own.is_any() && all.any(|name| name == OWN_SERVER) {
             return Err(BuildError::NameReserved);
         }
         Ok(())

@@ -25,6 +25,7 @@ mod sources;
 mod status;
 mod tool;
 mod tools;
+mod unstarted;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ use airlock_core::id::{GrantId, RunId, ServerName, ToolId, ToolName};
 use airlock_core::limits::Limits;
 use airlock_core::outcome::Reply;
 use airlock_core::problem::Problem;
-use airlock_core::report::{Report, ReportedError, Status, Usage};
+use airlock_core::report::Report;
 use airlock_core::rules::{Pattern, Rules};
 use airlock_core::run::{Fsync, GuestIdentity, RunSpec};
 use codegen::declare::{self, Declarations, Level};
@@ -53,19 +54,21 @@ use crate::carrier::Carrier;
 use crate::clock::Clock;
 use crate::config::Secrets;
 use crate::drive::{self, Hands, Record};
+use crate::extract::Extractor;
 use crate::journal_file::StateDir;
 use crate::resolve::Resolver;
 use crate::sandbox::Sandbox;
 use crate::serve::discovery;
-use crate::shared_file::SharedError;
 use crate::telemetry::Telemetry;
 use crate::tsc::Compiler;
 pub(crate) use along::Along;
 use going::Going;
+use own::Own;
 use servers::Servers;
 use shares::Shares;
 pub(crate) use shelf::Known;
 use tools::tool_unusable;
+use unstarted::{never_started, unreadable};
 
 pub use build_error::BuildError;
 pub use builder::Builder;
@@ -103,8 +106,9 @@ pub(crate) struct Inner {
     flow: Option<FlowSpec>,
     pub(crate) resolver: Resolver,
     fsync: Fsync,
-    /// Scripts find airlock's own tools.
-    discovery: bool,
+    /// What of airlock's own scripts find.
+    own: Own,
+    extractor: Option<Arc<dyn Extractor>>,
     compiler: Compiler,
     shares: Shares,
     state: StateDir,
@@ -223,9 +227,11 @@ impl Broker {
         // Who starts the run without a session has seen all tools.
         let librarian = seat
             .librarian
-            .or_else(|| broker.discovery.then(|| discovery::of(self)));
+            .or_else(|| broker.own.discovery.then(|| discovery::of(self)));
+        let extractor = broker.extractor.as_ref().or(seat.extractor.as_ref());
         let hands = Hands::new(broker, record, cancel, &mut watch)
             .with_librarian(librarian.as_deref())
+            .with_extractor(extractor.map(|it| &**it))
             .with_trace(ids)
             .with_limits(spec.limits)
             .with_approver(seat.approver.as_deref())
@@ -279,7 +285,13 @@ impl Broker {
     /// Whether scripts find `airlock.search` and `airlock.describe`.
     #[must_use]
     pub fn has_discovery(&self) -> bool {
-        self.0.discovery
+        self.0.own.discovery
+    }
+
+    /// Whether scripts find `airlock.extract`.
+    #[must_use]
+    pub fn has_extraction(&self) -> bool {
+        self.0.own.extraction
     }
 
     /// Whether a text may be repeated: no credential stands in it.
@@ -454,39 +466,6 @@ impl Inner {
             .runtime
             .spawn_blocking(move || shares.claim(&grant, now_ms));
         Box::pin(async move { claimed.await.unwrap_or_else(|error| Err(error.to_string())) })
-    }
-}
-
-/// The report of a run that could not even get an id.
-fn never_started(code: Code) -> Report {
-    Report {
-        run: String::new(),
-        status: Status::Stopped,
-        code: Some(code),
-        value: None,
-        error: None,
-        findings: Vec::new(),
-        console: Vec::new(),
-        console_dropped_bytes: 0,
-        calls: Vec::new(),
-        flow: None,
-        usage: Usage::default(),
-        grants_needed: Vec::new(),
-    }
-}
-
-/// Nothing is allowed by what cannot be read, and so nothing was run.
-fn unreadable(error: &SharedError) -> Report {
-    Report {
-        error: Some(ReportedError {
-            name: "RunError".into(),
-            message: error.to_string(),
-            code: Code::StateUnreadable,
-            line: None,
-            column: None,
-            stack: String::new(),
-        }),
-        ..never_started(Code::StateUnreadable)
     }
 }
 

@@ -1,15 +1,17 @@
 //! airlock's own tools, which scripts find under `airlock`: finding tools and
-//! reading about them without a round trip to the model. They are listed, checked,
-//! decided and journaled like a server's; who answers them is the session's librarian.
+//! reading about them without a round trip to the model, and having a value read.
+//! They are listed, checked, decided and journaled like a server's; who answers them
+//! is the session's librarian, and whoever reads values for it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use airlock_core::catalog::{OWN_SERVER, Whose};
+use airlock_core::catalog::{Check, OWN_SERVER, Tool, Whose};
 use airlock_core::facts::Writes;
 use airlock_core::flow::{Label, Labelling, Labels};
 use airlock_core::id::{Digest, ToolId};
 use airlock_core::outcome::{LostCause, Reply};
 use codegen::description::Description;
+use codegen::validate::Validator;
 use serde_json::{Map, Value, json};
 
 use super::tools::Offered;
@@ -18,6 +20,7 @@ use crate::lock_file::Pin;
 
 const SEARCH: &str = "search";
 const DESCRIBE: &str = "describe";
+const EXTRACT: &str = "extract";
 
 /// Answers what a script asks about tools, for the session that its run belongs to. An error
 /// says what is wrong with the question.
@@ -36,25 +39,63 @@ pub struct Described {
     pub disclosed: Vec<(ToolId, Digest)>,
 }
 
+/// Which of them there are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Own {
+    /// `search` and `describe`.
+    pub(crate) discovery: bool,
+    /// `extract`.
+    pub(crate) extraction: bool,
+}
+
 /// As a server would list them.
-pub(super) fn offered() -> Offered {
+pub(super) fn offered(own: Own) -> Offered {
     Offered {
         server: OWN_SERVER.to_owned(),
         trust: Trust::own(),
         target: None,
         says: None,
         pin: Pin::Free,
-        tools: listed(),
+        tools: own.listed(),
     }
 }
 
 /// The same for a check without a broker.
-pub(crate) fn descriptions() -> Vec<Description> {
+pub(crate) fn descriptions(own: Own) -> Vec<Description> {
     let parsed = |tool: &Value| Description::parse(OWN_SERVER, tool).ok();
-    listed().iter().filter_map(parsed).collect()
+    own.listed().iter().filter_map(parsed).collect()
 }
 
-fn listed() -> Vec<Value> {
+impl Own {
+    pub(super) fn is_any(self) -> bool {
+        self.discovery || self.extraction
+    }
+
+    fn listed(self) -> Vec<Value> {
+        let discovery = if self.discovery {
+            discovery()
+        } else {
+            Vec::new()
+        };
+        let extraction = self.extraction.then(extraction);
+        discovery.into_iter().chain(extraction).collect()
+    }
+}
+
+fn extraction() -> Value {
+    json!({
+        "name": EXTRACT,
+        "description": "Has a model read a value, such as text, into JSON that fits a JSON Schema.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"value": {}, "schema": {"type": "object"}},
+            "required": ["value", "schema"],
+            "additionalProperties": false,
+        },
+    })
+}
+
+fn discovery() -> Vec<Value> {
     let names = json!({"type": "array", "items": {"type": "string"}});
     let found = json!({
         "type": "object",
@@ -108,24 +149,45 @@ fn listed() -> Vec<Value> {
 }
 
 /// What has to be known of a tool of this server before it is called.
-pub(super) fn whose(server: &str) -> Whose {
-    if server == OWN_SERVER {
-        Whose::OwnWithin
-    } else {
-        Whose::Other
+pub(super) fn whose(server: &str, tool: &str) -> Whose {
+    match (server, tool) {
+        (OWN_SERVER, EXTRACT) => Whose::OwnBeyond,
+        (OWN_SERVER, _) => Whose::OwnWithin,
+        _ => Whose::Other,
     }
 }
 
-/// Descriptions are what servers wrote; asking for them reaches nobody.
-pub(super) fn labelling() -> Labelling {
-    Labelling {
-        reads: Labels::from_iter([Label::untrusted()]),
+/// Descriptions are what servers wrote, and asking for them reaches nobody. What reads a value
+/// gets to see it, and brings in nothing that the run has not read.
+pub(super) fn labelling(tool: &Tool) -> Option<Labelling> {
+    let (reads, external) = match tool.whose {
+        Whose::Other => return None,
+        Whose::OwnWithin => (Labels::from_iter([Label::untrusted()]), false),
+        Whose::OwnBeyond => (Labels::default(), true),
+    };
+    Some(Labelling {
+        reads,
         writes: Writes {
-            external: false,
+            external,
             state: false,
         },
         ..Labelling::default()
+    })
+}
+
+/// Of a schema that is an argument, it is known beforehand whether it makes sense.
+pub(super) fn checked(whose: Whose, input: Check) -> Check {
+    if whose != Whose::OwnBeyond {
+        return input;
     }
+    Check::new(move |args| {
+        let findings = input.findings(args);
+        let schema = args.get("schema").filter(|_| findings.is_empty());
+        match schema.map(Validator::compile) {
+            Some(Err(bad)) => vec![format!("args.schema: it cannot be used: {bad}")],
+            _ => findings,
+        }
+    })
 }
 
 /// The reply of the librarian, and what it has disclosed.

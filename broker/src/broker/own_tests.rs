@@ -2,12 +2,15 @@
 //! what of them is on record.
 
 use airlock_core::journal;
+use airlock_core::policy::PolicyFile;
 use airlock_core::report::ReportedDecision;
 use airlock_core::rules::{Level as Rank, Rule};
 use codegen::declare::Level;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::config::PolicyConfig;
+use crate::extract::{Extracting, Extraction};
 use crate::scratch::Scratch;
 
 fn tool(server: &str, name: &str, about: &str) -> InProcessTool {
@@ -125,6 +128,83 @@ async fn they_are_declared_shortly_checked_like_any_tool_and_there_only_when_wan
     let plain = Broker::builder().state_dir(scratch.path()).build().await;
     let plain = plain.unwrap();
     assert_eq!(plain.catalog().servers().len(), 0);
+}
+
+struct Reads;
+
+impl Extractor for Reads {
+    fn extract(&self, wanted: Extraction) -> Extracting<'_> {
+        Box::pin(std::future::ready(Ok(
+            json!({"saw": wanted.value}).to_string()
+        )))
+    }
+}
+
+const READS: &str = "try { return await airlock.extract({value: [1], schema: {type: 'object'}}) }
+    catch (e) { return e.code }";
+
+#[tokio::test]
+async fn whoever_reads_a_value_is_told_it_only_when_a_rule_allows_that() {
+    for (rule, expected) in [
+        (None, json!("denied")),
+        (Some("fs.*"), json!("denied")),
+        (Some("airlock.extract"), json!({"saw": [1]})),
+    ] {
+        let scratch = Scratch::new();
+        let builder = builder(&scratch).extractor(Reads);
+        let builder = match rule {
+            Some(pattern) => builder.allow(pattern).unwrap(),
+            None => builder,
+        };
+        let broker = builder.build().await.unwrap();
+        let report = report(&broker, READS).await;
+        assert_eq!(value(&report), expected, "{rule:?}: {report:?}");
+        assert_eq!(report.calls.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn what_a_reader_is_given_counts_as_gone_out_and_a_policy_can_name_it() {
+    let scratch = Scratch::new();
+    let broker = builder(&scratch).extractor(Reads).allow("*.*").unwrap();
+    let broker = broker.build().await.unwrap();
+    let script = Script::body(READS).carrying(Carried::default());
+    let report = broker.run(script).report().await;
+    let carried = report.flow.unwrap();
+    assert!(
+        carried.bytes > 0 && carried.labels.is_empty(),
+        "{carried:?}"
+    );
+    let forbids = "@id(\"no-model-sees-private\") @owner(\"o\") @reason(\"r\")
+        forbid(principal, action == Action::\"airlock.extract\", resource)
+        when { context.writes.external };";
+    let scratch = Scratch::new();
+    let config = PolicyConfig {
+        files: vec![PolicyFile {
+            name: "own.cedar".into(),
+            text: forbids.into(),
+            tightens: true,
+        }],
+        ..PolicyConfig::default()
+    };
+    let broker = builder(&scratch).extractor(Reads).policies(config);
+    let broker = broker.allow("*.*").unwrap().build().await.unwrap();
+    let report = self::report(&broker, READS).await;
+    assert_eq!(value(&report), "denied", "{report:?}");
+    assert!(report.calls[0].reasons[0].contains("no-model-sees-private"));
+}
+
+#[tokio::test]
+async fn a_schema_that_makes_no_sense_is_refused_before_anything_is_decided() {
+    let scratch = Scratch::new();
+    let broker = builder(&scratch).extractor(Reads).allow("*.*").unwrap();
+    let broker = broker.build().await.unwrap();
+    let code = "const schema = JSON.parse('{\"type\": \"sting\"}');
+        try { return await airlock.extract({value: 1, schema}) } catch (e) { return [e.code, e.message] }";
+    let report = report(&broker, code).await;
+    let told = value(&report);
+    assert_eq!(told[0], "invalid-arguments", "{report:?}");
+    assert!(told[1].as_str().unwrap().contains("schema"), "{told}");
 }
 
 #[tokio::test]

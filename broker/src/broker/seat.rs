@@ -1,5 +1,5 @@
 //! Where a run sits: what the session that it belongs to has been shown, who
-//! is asked in that session, and who tells its scripts about tools.
+//! is asked in that session, who tells its scripts about tools, and who reads for them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use airlock_core::session::Disclosed;
 use super::Librarian;
 use crate::approver::Approver;
 use crate::carrier::Carrier;
+use crate::extract::Extractor;
 
 /// The default is a host that has seen everything and asks the broker's own approver.
 #[derive(Clone, Default)]
@@ -21,6 +22,8 @@ pub struct Seat {
     pub librarian: Option<Arc<dyn Librarian>>,
     /// Carries what servers ask of the host, instead of the broker's own.
     pub carrier: Option<Arc<dyn Carrier>>,
+    /// Answers `airlock.extract`, where the broker itself has nobody for it.
+    pub extractor: Option<Arc<dyn Extractor>>,
 }
 
 impl fmt::Debug for Seat {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use airlock_core::catalog::{Catalog, Effects, Server, Tool, Whose};
+use airlock_core::catalog::{Catalog, Effects, Server, Tool};
 use airlock_core::flow::Sayings;
 use airlock_core::id::{ServerName, ToolId, ToolName};
 use airlock_core::problem::Problem;
@@ -109,6 +109,7 @@ impl Tools {
     ) -> Option<Tool> {
         let description = self.descriptions.get(stub.description)?;
         let checks = checks.of(description);
+        let whose = own::whose(server, &stub.wire_name);
         Some(Tool {
             id: ToolId {
                 server: ServerName(server.into()),
@@ -118,12 +119,12 @@ impl Tools {
             flat: stub.flat.clone().unwrap_or_default(),
             description_digest: description.digest,
             upstream_digest: description.upstream,
-            whose: own::whose(server),
+            whose,
             effects: effects(description, trust),
             labelling: Arc::default(),
             pinned: pin.holds(description),
             unwrap: stub.unwrap,
-            input: checks.input,
+            input: own::checked(whose, checks.input),
             doubts: checks.doubts,
             output: checks.output,
         })
@@ -168,9 +169,9 @@ impl Tools {
 }
 
 fn labelled(tool: Tool, sayings: &Sayings) -> Tool {
-    let labelling = match tool.whose {
-        Whose::Other => sayings.labelling(&tool.id),
-        Whose::OwnWithin => sayings.labelling_over(&tool.id, own::labelling()),
+    let labelling = match own::labelling(&tool) {
+        Some(known) => sayings.labelling_over(&tool.id, known),
+        None => sayings.labelling(&tool.id),
     };
     Tool {
         labelling: Arc::new(labelling),

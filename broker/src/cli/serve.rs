@@ -221,6 +221,7 @@ async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) 
         .servers_join_later(true)
         .discovery(true)
         .declared(serve.declared())
+        .extraction_by_seat()
         .config(config);
     let ready = serve.clone();
     // Compiling what thousands of tools take keeps no host from shaking hands.

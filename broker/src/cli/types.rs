@@ -18,7 +18,8 @@ use super::options::{ServerOptions, StateOptions, usage};
 use super::run::build_problem;
 use super::screen::Screen;
 use super::{Outcome, exit, print, print_json, runtime};
-use crate::broker::{Broker, own};
+use crate::broker::Broker;
+use crate::broker::own::{self, Own};
 use crate::config::{Config, Environment};
 use crate::render::escape;
 
@@ -80,9 +81,12 @@ pub(super) struct Found {
 
 impl Found {
     /// With airlock's own tools, as scripts find them.
-    pub(super) fn with_own(self) -> Self {
+    pub(super) fn with_own(self, extraction: bool) -> Self {
         let mut descriptions = self.descriptions;
-        descriptions.extend(own::descriptions());
+        descriptions.extend(own::descriptions(Own {
+            discovery: true,
+            extraction,
+        }));
         Self {
             stubs: StubTable::build(&descriptions),
             descriptions,
@@ -103,7 +107,7 @@ pub(super) fn run(options: TypesOptions, environment: &Environment) -> Outcome {
         return Err(usage("`--detail` says nothing here", why, "leave it out"));
     }
     let (format, detail, is_json) = (options.format, options.detail, options.json);
-    let found = found(options, environment, &screen)?;
+    let (found, extraction) = found(options, environment, &screen)?;
     let chosen = |server: &str, tool: &str| {
         let id = ToolId {
             server: ServerName(server.into()),
@@ -111,17 +115,17 @@ pub(super) fn run(options: TypesOptions, environment: &Environment) -> Outcome {
         };
         patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(&id))
     };
+    // They are scripts' and nobody else's.
+    let found = match format {
+        Format::Ts if !found.descriptions.is_empty() => found.with_own(extraction),
+        _ => found,
+    };
     let stubs = found.stubs.servers.iter();
     let tools: Vec<String> = stubs
         .flat_map(|server| server.tools.iter().map(move |tool| (server, tool)))
         .filter(|(server, tool)| chosen(&server.server, &tool.wire_name))
         .map(|(server, tool)| format!("{}.{}", server.server, tool.wire_name))
         .collect();
-    // They are scripts' and nobody else's.
-    let found = match format {
-        Format::Ts if !found.descriptions.is_empty() => found.with_own(),
-        _ => found,
-    };
     let Declarations { text, degraded } = match format {
         Format::Ts => {
             let only =
@@ -158,18 +162,20 @@ pub(super) fn run(options: TypesOptions, environment: &Environment) -> Outcome {
     })
 }
 
+/// The tools, and whether scripts have somebody who reads values.
 fn found(
     options: TypesOptions,
     environment: &Environment,
     screen: &Screen,
-) -> Result<Found, Problem> {
+) -> Result<(Found, bool), Problem> {
     if !options.from.is_empty() {
         if options.servers.names_any() {
             let why = "--from takes the tools from a file and connects to nothing";
             let next = "leave --from or the servers out";
             return Err(usage("two kinds of sources are named", why, next));
         }
-        return saved::read(&options.from, options.servers.descriptions);
+        let found = saved::read(&options.from, options.servers.descriptions)?;
+        return Ok((found, false));
     }
     let mut flags = options.servers.into_flags()?;
     flags.state_dir = options.state.state_dir;
@@ -178,6 +184,7 @@ fn found(
         .warnings
         .iter()
         .for_each(|warning| screen.warning(warning));
+    let extraction = config.extract.is_some();
     runtime()?.block_on(async {
         let broker = Broker::builder()
             .config(config)
@@ -193,7 +200,7 @@ fn found(
             problems,
         };
         broker.close().await;
-        Ok(found)
+        Ok((found, extraction))
     })
 }
 

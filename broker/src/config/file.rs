@@ -9,6 +9,7 @@ use codegen::closest::closest;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::extract::FileExtract;
 use super::invalid;
 use super::labels::{self, FileFlow, Tables};
 use super::policies::PolicyPath;
@@ -30,6 +31,7 @@ pub(crate) struct FileConfig {
     pub(crate) unknown_keys: Option<Located>,
     pub(crate) tsc: Option<FileTsc>,
     pub(crate) approver: Option<Located>,
+    pub(crate) extract: Option<(FileExtract, String)>,
     pub(crate) limits: Vec<(String, Located)>,
     pub(crate) servers: Vec<Declared>,
     pub(crate) rules: Vec<(Level, Located)>,
@@ -55,6 +57,7 @@ struct Document {
     unknown_keys: Option<Spanned<String>>,
     tsc: Option<FileTsc>,
     approver: Option<Spanned<String>>,
+    extract: Option<Spanned<FileExtract>>,
     #[serde(default)]
     limits: BTreeMap<String, Spanned<Amount>>,
     #[serde(default)]
@@ -180,6 +183,10 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
         unknown_keys: document.unknown_keys.map(located),
         tsc: document.tsc,
         approver: document.approver.map(located),
+        extract: document.extract.map(|table| {
+            let origin = format!("{name}:{}", line_of(text, table.span().start));
+            (table.into_inner(), origin)
+        }),
         limits: limits.collect(),
         servers: servers.collect::<Result<_, _>>()?,
         rules: levels

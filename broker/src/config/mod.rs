@@ -3,6 +3,7 @@
 
 mod approver;
 mod environment;
+mod extract;
 mod file;
 pub mod grants;
 pub(crate) mod labels;
@@ -28,6 +29,7 @@ use airlock_core::run::Fsync;
 
 pub use approver::Who;
 pub use environment::Environment;
+pub use extract::ExtractCommand;
 pub use labels::FlowConfig;
 pub use limits::{BadLimit, SETTINGS, Setting};
 pub use policies::PolicyConfig;
@@ -36,6 +38,7 @@ pub use server::{Server, Trust};
 pub use tsc::TscChoice;
 pub use unknown_keys::UnknownKeys;
 
+use extract::FileExtract;
 use file::{FileConfig, Located};
 use labels::FileFlow;
 use policies::{Groups, PolicyPath};
@@ -101,6 +104,8 @@ pub struct Config {
     pub tsc: TscChoice,
     /// Who is asked, where the file says so and no flag does.
     pub approver: Option<Who>,
+    /// The program that reads values for scripts.
+    pub extract: Option<ExtractCommand>,
     pub secrets: Secrets,
     /// What a server's process finds in its environment besides what is configured for it.
     pub base_env: Vec<(String, String)>,
@@ -149,6 +154,7 @@ struct Gathered {
     unknown_keys: Option<Located>,
     tsc: Option<TscChoice>,
     approver: Option<Located>,
+    extract: Option<(FileExtract, String)>,
     warnings: Vec<Problem>,
 }
 
@@ -174,6 +180,7 @@ impl Gathered {
         let tsc = file.tsc.map(|tsc| tsc.beside(folder));
         self.tsc = tsc.or(self.tsc.take());
         self.approver = file.approver.or(self.approver.take());
+        self.extract = file.extract.or(self.extract.take());
     }
 
     fn take_flags(&mut self, flags: Flags) -> Result<(), Problem> {
@@ -254,6 +261,7 @@ impl Gathered {
         let fsync = self.fsync.map_or(Ok(Fsync::default()), |at| fsync(&at))?;
         let unknown_keys = self.unknown_keys.as_ref().map(unknown_keys::parse);
         let unknown_keys = unknown_keys.transpose()?.unwrap_or_default();
+        let extract = self.extract.map(extract::read).transpose()?;
         let approver = self.approver.as_ref().map(approver::parse).transpose()?;
         let state_dir = self
             .state_dir
@@ -297,6 +305,7 @@ impl Gathered {
             unknown_keys,
             tsc: self.tsc.unwrap_or(TscChoice::OnPath),
             approver,
+            extract,
             secrets: Secrets::new(secrets),
             base_env,
             telemetry,

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::pin::Pin;
 use std::time::Duration;
 
+use airlock_core::catalog::Whose;
 use airlock_core::decide::{Answer, AuthorizedCall, CallParts, Question};
 use airlock_core::effect::{Effect, Event, GuestStop, GuestUsage};
 use airlock_core::grant::Use;
@@ -24,6 +25,7 @@ use super::strike;
 use crate::approver::Approver;
 use crate::broker::{Along, Cancel, Inner, Librarian, RunEvent, own};
 use crate::carrier::Carrier;
+use crate::extract::{self, Extractor};
 use crate::sandbox::{Guest, GuestBounds};
 use crate::telemetry::TraceIds;
 use crate::upstream::wall::Wall;
@@ -36,6 +38,7 @@ pub(crate) struct Hands<'a> {
     limits: Limits,
     approver: Option<&'a dyn Approver>,
     librarian: Option<&'a dyn Librarian>,
+    extractor: Option<&'a dyn Extractor>,
     trace: Option<TraceIds>,
     record: Record,
     watch: &'a mut dyn FnMut(RunEvent),
@@ -65,6 +68,7 @@ impl<'a> Hands<'a> {
             limits: broker.limits,
             approver: None,
             librarian: None,
+            extractor: None,
             trace: None,
             record,
             watch,
@@ -101,6 +105,11 @@ impl<'a> Hands<'a> {
             inquiries: Inquiries::new(carrier),
             ..self
         }
+    }
+
+    /// Who reads values for the script.
+    pub(crate) fn with_extractor(self, extractor: Option<&'a dyn Extractor>) -> Self {
+        Self { extractor, ..self }
     }
 
     /// The trace that requests belong to.
@@ -195,8 +204,10 @@ impl<'a> Hands<'a> {
     }
 
     fn call(&mut self, call: AuthorizedCall) {
-        if call.catalog_tool().whose.is_own() {
-            return self.call_own(call);
+        match call.catalog_tool().whose {
+            Whose::Other => {}
+            Whose::OwnWithin => return self.call_own(call),
+            Whose::OwnBeyond => return self.extract(call),
         }
         let id = call.id();
         let wall = Wall::new(Duration::from_millis(self.limits.call_wall_ms_max));
@@ -206,12 +217,31 @@ impl<'a> Hands<'a> {
             behind: self.inquiries.behind(server, id, wall.clone()),
         };
         let reply = self.broker.call(call, along);
+        let late = || Reply::Lost {
+            why: "no reply in time".into(),
+            cause: LostCause::TimedOut,
+        };
+        self.begin(id, wall, reply, late);
+    }
+
+    /// What it is given goes to somebody, and may take as long as any call.
+    fn extract(&mut self, call: AuthorizedCall) {
+        let (extractor, limits) = (self.extractor, self.limits);
+        let wall = Wall::new(Duration::from_millis(limits.call_wall_ms_max));
+        let CallParts { id, args, .. } = call.into_parts();
+        let reply = async move { extract::reply(extractor, args.value(), &limits).await };
+        self.begin(id, wall, Box::pin(reply), extract::late);
+    }
+
+    fn begin(
+        &mut self,
+        id: CallId,
+        wall: Wall,
+        reply: LocalBoxFuture<'a, Reply>,
+        late: impl FnOnce() -> Reply + 'a,
+    ) {
         let secrets = &self.broker.secrets;
         let bounded = async move {
-            let late = || Reply::Lost {
-                why: "no reply in time".into(),
-                cause: LostCause::TimedOut,
-            };
             let mut reply = wall.limit(reply).await.unwrap_or_else(|_| late());
             strike::reply(secrets, &mut reply);
             (id, reply)

@@ -25,7 +25,9 @@ pub(super) fn reply(secrets: &Secrets, reply: &mut Reply) {
                 .iter_mut()
                 .for_each(|bytes| secrets.strike_json(bytes));
         }
-        Reply::Refused { message, .. } => secrets.strike_text(message),
+        Reply::Refused { message, .. } | Reply::Failed { message, .. } => {
+            secrets.strike_text(message)
+        }
         Reply::NotSent { why } | Reply::Lost { why, .. } => secrets.strike_text(why),
         Reply::Changed => {}
     }

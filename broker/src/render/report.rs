@@ -241,6 +241,9 @@ fn next(code: Code) -> &'static str {
         Code::OutcomeUnknown => {
             "look at the server whether the call had its effect before you repeat it"
         }
+        Code::ExtractFailed => {
+            "catch the ToolError in the script, give it a plainer schema, or see to who reads values"
+        }
         Code::LimitTime => "do less, or allow more with --timeout",
         Code::LimitCpu => "compute less, or allow more with --limit cpu=…",
         Code::LimitMemory => "keep less in memory, or allow more with --memory",

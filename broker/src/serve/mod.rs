@@ -23,6 +23,7 @@ mod prompt;
 mod request;
 mod resources;
 mod rpc;
+mod sampling;
 mod seal;
 mod session;
 mod settings;

@@ -61,6 +61,12 @@ impl Request {
         }
     }
 
+    /// Whether the host's model can be asked.
+    pub(super) fn can_sample(&self) -> bool {
+        let capabilities = self.capabilities();
+        capabilities.get("sampling").is_some_and(Value::is_object)
+    }
+
     /// How the host hears what a run wants of it.
     pub(super) fn way(&self) -> Way {
         match self.era {

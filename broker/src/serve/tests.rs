@@ -4,6 +4,7 @@ mod asks;
 mod criteria;
 mod disclosing;
 mod discovery;
+mod extracting;
 mod filtering;
 mod host;
 mod http;

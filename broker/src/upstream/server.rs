@@ -359,7 +359,7 @@ impl Server {
                 why: self.shown(&why),
                 cause,
             },
-            same @ (Reply::Result { .. } | Reply::Changed) => same,
+            same @ (Reply::Result { .. } | Reply::Changed | Reply::Failed { .. }) => same,
         }
     }
 

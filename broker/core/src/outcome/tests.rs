@@ -286,3 +286,29 @@ fn an_output_schema_that_cannot_be_used_is_as_none() {
     check_value(&unusable, text, None, r#""hello""#);
     check_value(&unusable, text, Some(r#"{"n":1}"#), r#"{"n":1}"#);
 }
+
+#[test]
+fn a_tool_of_our_own_that_has_no_value_says_whether_anything_left() {
+    for (left, reported) in [
+        (true, ReportedOutcome::Failed),
+        (false, ReportedOutcome::NotSent),
+    ] {
+        let reply = Reply::Failed {
+            code: Code::ExtractFailed,
+            message: "no".into(),
+            left,
+        };
+        let judged = judge(reply, &tool("airlock.extract"), &Limits::default());
+        assert_eq!(
+            (judged.reported, judged.code),
+            (reported, Some(Code::ExtractFailed))
+        );
+        let Outcome::Failure(failure) = judged.outcome else {
+            panic!()
+        };
+        assert_eq!(
+            (&*failure.code, &*failure.message),
+            ("extract-failed", "no")
+        );
+    }
+}

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{Answered, names, only};
 use crate::approver::Approver;
 use crate::broker::{Script, Seat};
+use crate::extract::Extractor;
 use crate::serve::asking::ByHost;
 use crate::serve::desk::Desk;
 use crate::serve::disclosure;
@@ -15,6 +16,7 @@ use crate::serve::discovery::InSession;
 use crate::serve::inquiring::ToHost;
 use crate::serve::request::Request;
 use crate::serve::rpc::text_of;
+use crate::serve::sampling::HostModel;
 use crate::serve::settings::Mode;
 use crate::serve::shelf::Shelf;
 use crate::serve::suspended::{Followed, FollowedScript, Suspended};
@@ -55,6 +57,9 @@ fn about(shelf: &Shelf, mode: Mode) -> String {
          needed. No network, files or imports. Failed calls throw ToolError. Every call is decided \
          by rules. {servers}."
     );
+    if shelf.broker.has_extraction() {
+        text.push_str(" `airlock.extract({value, schema})` has a model read text into JSON.");
+    }
     match &shelf.at_once {
         Some(declarations) => text.push_str(&format!("\n\n{declarations}")),
         None => {
@@ -129,10 +134,12 @@ pub(super) async fn start(
     };
     let (wishes, wanted) = Wishes::new();
     let to_host = ToHost::new(wishes.clone(), request.abilities(desk));
-    let by_host = || Arc::new(ByHost(wishes)) as Arc<dyn Approver>;
+    let by_host = || Arc::new(ByHost(wishes.clone())) as Arc<dyn Approver>;
+    let by_model = || Arc::new(HostModel::new(wishes.clone())) as Arc<dyn Extractor>;
     let seat = Seat {
         disclosed: disclosure::of(shelf, &request.session),
         approver: request.can_ask().then(by_host),
+        extractor: request.can_sample().then(by_model),
         librarian: Some(Arc::new(InSession {
             desk: desk.clone(),
             session: Arc::clone(&request.session),

@@ -106,6 +106,7 @@ async fn broker(scratch: &Scratch) -> Broker {
     builder
         .state_dir(scratch.path())
         .discovery(true)
+        .extraction_by_seat()
         .approver(crate::approver::Never)
         .allow("*.*")
         .and_then(|it| it.ask("word.ask"))

@@ -276,6 +276,7 @@ pub(super) fn words(reply: &Reply) -> String {
         Reply::Refused { code, .. } => format!("refused {code}"),
         Reply::NotSent { .. } => "not sent".to_owned(),
         Reply::Changed => "changed".to_owned(),
+        Reply::Failed { code, .. } => format!("failed {code}"),
         Reply::Lost { cause, .. } => format!("lost {cause:?}"),
     }
 }

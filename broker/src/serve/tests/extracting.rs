@@ -1,0 +1,142 @@
+//! `airlock.extract`: the host's model reads a value, in the way of either era.
+
+use super::*;
+
+const CODE: &str =
+    "const schema = {type: 'object', properties: {age: {type: 'integer'}}, required: ['age']};
+    try { return await airlock.extract({value: 'Ada, 36', schema}) }
+    catch (e) { return [e.code, e.message, e.retryable] }";
+
+fn settings() -> Settings {
+    Settings {
+        disclosure: Disclosure::Full,
+        ..Settings::default()
+    }
+}
+
+fn words(text: &str) -> Value {
+    json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": text}})
+}
+
+/// What the model says, and what the script has of it: a value, or a word of why not.
+fn answers() -> [(Value, Result<Value, &'static str>); 4] {
+    [
+        (words(r#"{"age": 36}"#), Ok(json!({"age": 36}))),
+        (words("```json\n{\"age\": 36}\n```"), Ok(json!({"age": 36}))),
+        (words(r#"{"age": "36"}"#), Err("does not fit the schema")),
+        (words("He is 36."), Err("not usable")),
+    ]
+}
+
+fn check(result: &Value, expected: &Result<Value, &str>) {
+    let told = &result["structuredContent"]["value"];
+    match expected {
+        Ok(value) => assert_eq!(told, value, "{result}"),
+        Err(word) => {
+            assert_eq!(told[0], "extract-failed", "{result}");
+            assert!(told[1].as_str().unwrap().contains(word), "{result}");
+        }
+    }
+}
+
+fn is_wanted(request: &Value) {
+    assert_eq!(request["method"], "sampling/createMessage");
+    let text = request["params"]["messages"][0]["content"]["text"].as_str();
+    let text = text.unwrap();
+    assert!(
+        text.contains("Ada, 36") && text.contains("\"age\""),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn the_model_of_a_host_of_the_older_era_is_asked_by_a_request() {
+    for way in WAYS.into_iter().filter(|it| it.era == Era::Legacy) {
+        for (answer, expected) in answers() {
+            let mut host = Host::connect_as(way, settings(), json!({"sampling": {}})).await;
+            let params = json!({"name": "run_script", "arguments": {"code": CODE}});
+            let id = host.begin("tools/call", params).await;
+            let asked = host.asked().await;
+            is_wanted(&asked);
+            let reply = json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer});
+            host.say(&reply.to_string()).await;
+            check(&host.answer_to(id).await.unwrap(), &expected);
+        }
+        let mut host = Host::connect_as(way, settings(), json!({"sampling": {}})).await;
+        let params = json!({"name": "run_script", "arguments": {"code": CODE}});
+        let id = host.begin("tools/call", params).await;
+        let asked = host.asked().await;
+        let error = json!({"code": -1, "message": "User rejected sampling request"});
+        let reply = json!({"jsonrpc": "2.0", "id": asked["id"], "error": error});
+        host.say(&reply.to_string()).await;
+        check(&host.answer_to(id).await.unwrap(), &Err("gave no answer"));
+    }
+}
+
+#[tokio::test]
+async fn a_host_of_the_newer_era_is_given_the_request_and_comes_back_with_the_words() {
+    for way in WAYS.into_iter().filter(|it| it.era == Era::Modern) {
+        for (answer, expected) in answers() {
+            let mut host = Host::connect_as(way, settings(), json!({"sampling": {}})).await;
+            let mut params = json!({"name": "run_script", "arguments": {"code": CODE}});
+            let first = host.request("tools/call", params.clone()).await.unwrap();
+            assert_eq!(first["resultType"], "input_required", "{first}");
+            is_wanted(&first["inputRequests"]["extract-1"]);
+            params["requestState"] = first["requestState"].clone();
+            params["inputResponses"] = json!({"extract-1": answer});
+            let second = host.request("tools/call", params).await.unwrap();
+            check(&second, &expected);
+        }
+    }
+}
+
+#[tokio::test]
+async fn several_values_are_read_side_by_side_while_a_question_waits_its_turn() {
+    let code = "const one = (n) => airlock.extract({value: n, schema: {type: 'integer'}});
+        const all = [one(1), one(2), word.ask({text: 'a'}), word.ask({text: 'b'})];
+        const [a, b, c, d] = await Promise.all(all); return [a, b, c.text, d.text]";
+    let capabilities = json!({"sampling": {}, "elicitation": {}});
+    let mut host = Host::connect_as(LEGACY, settings(), capabilities).await;
+    let params = json!({"name": "run_script", "arguments": {"code": code}});
+    let id = host.begin("tools/call", params).await;
+    let mut open = Vec::new();
+    for _ in 0..3 {
+        open.push(host.asked().await);
+    }
+    let methods =
+        |open: &[Value], method: &str| open.iter().filter(|it| it["method"] == method).count();
+    assert_eq!(methods(&open, "sampling/createMessage"), 2, "{open:?}");
+    assert_eq!(methods(&open, "elicitation/create"), 1, "{open:?}");
+    let mut answered = 0;
+    while let Some(asked) = open.pop() {
+        let result = if asked["method"] == "elicitation/create" {
+            answered += 1;
+            json!({"action": "accept", "content": {"decision": "allow"}})
+        } else {
+            let text = asked["params"]["messages"][0]["content"]["text"].as_str();
+            words(text.unwrap().lines().last().unwrap())
+        };
+        let reply = json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
+        host.say(&reply.to_string()).await;
+        if asked["method"] == "elicitation/create" && answered == 1 {
+            open.push(host.asked().await);
+        }
+    }
+    let result = host.answer_to(id).await.unwrap();
+    assert_eq!(
+        result["structuredContent"]["value"],
+        json!([1, 2, "a", "b"]),
+        "{result}"
+    );
+}
+
+#[tokio::test]
+async fn a_host_that_cannot_sample_is_not_asked_and_nothing_leaves() {
+    for way in WAYS {
+        let mut host = Host::connect_as(way, settings(), json!({"elicitation": {}})).await;
+        let result = host.run(CODE).await;
+        check(&result, &Err("nobody reads values here"));
+        let calls = &result["structuredContent"]["calls"];
+        assert_eq!(calls[0]["outcome"], "not-sent", "{result}");
+    }
+}
