@@ -154,7 +154,7 @@ impl Desk {
         let answer = match (method, request.era) {
             ("initialize", Era::Legacy) => (self.initialized(request), Lasting::No),
             ("ping", Era::Legacy) => (json!({}), Lasting::No),
-            ("server/discover", Era::Modern) => (self.discovered(request), Lasting::Private),
+            ("server/discover", Era::Modern) => (self.discovered(), Lasting::Private),
             ("server/discover", Era::Legacy) => {
                 let message = format!("`_meta` lacks `{}`", rpc::VERSION_KEY);
                 return Err(Refusal::invalid(message));
@@ -243,16 +243,16 @@ impl Desk {
             .set_capabilities(capabilities.unwrap_or_else(|| json!({})));
         json!({
             "protocolVersion": rpc::agreed_version(&request.params),
-            "capabilities": capabilities_of_ours(request.can_be_told),
+            "capabilities": capabilities_of_ours(),
             "serverInfo": rpc::server_info(),
             "instructions": prompt::text(self.settings().mode),
         })
     }
 
-    fn discovered(&self, request: &Request) -> Value {
+    fn discovered(&self) -> Value {
         json!({
             "supportedVersions": [MODERN_VERSION],
-            "capabilities": capabilities_of_ours(request.can_be_told),
+            "capabilities": capabilities_of_ours(),
             "instructions": prompt::text(self.settings().mode),
         })
     }
@@ -300,10 +300,10 @@ impl Desk {
     }
 }
 
-fn capabilities_of_ours(can_be_told: bool) -> Value {
+fn capabilities_of_ours() -> Value {
     let lists = json!({"groups": {"listChanged": false}, "tags": {"listChanged": false}});
     json!({
-        "tools": {"listChanged": can_be_told},
+        "tools": {"listChanged": true},
         "resources": {},
         "prompts": {},
         "filtering": lists,

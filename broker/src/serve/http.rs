@@ -5,6 +5,7 @@ mod gate;
 mod oauth;
 mod post;
 mod sessions;
+mod stream;
 
 use std::io;
 use std::net::SocketAddr;
@@ -45,7 +46,7 @@ pub(super) async fn serve(desk: Desk, listener: TcpListener, gate: Gate) -> io::
         gate,
         sessions,
     });
-    let mut routes = Router::new().route(PATH, post(posted).get(no_stream).delete(ended));
+    let mut routes = Router::new().route(PATH, post(posted).get(listened).delete(ended));
     for path in hall.gate.oauth().iter().flat_map(|it| it.metadata_paths()) {
         routes = routes.route(&path, get(metadata));
     }
@@ -64,6 +65,7 @@ pub(super) async fn serve(desk: Desk, listener: TcpListener, gate: Gate) -> io::
     tokio::select! {
         served = axum::serve(listener, routes).with_graceful_shutdown(ended) => served,
         () = cleaning => Ok(()),
+        () = stream::tell_changes(&hall) => Ok(()),
     }
 }
 
@@ -92,13 +94,10 @@ async fn metadata(State(hall): State<Arc<Hall>>, headers: HeaderMap) -> Response
     }
 }
 
-/// Nothing is told outside of requests.
-async fn no_stream(State(hall): State<Arc<Hall>>, headers: HeaderMap) -> Response {
+/// A host of the older era wants to be told what happens outside of its requests.
+async fn listened(State(hall): State<Arc<Hall>>, headers: HeaderMap) -> Response {
     match hall.gate.admit(&headers, hall.desk.now_ms()).await {
-        Ok(_) => {
-            let allowed = [("allow", "POST, DELETE")];
-            (StatusCode::METHOD_NOT_ALLOWED, allowed).into_response()
-        }
+        Ok(caller) => stream::open(hall, &caller, &headers).await,
         Err(turned) => turned.into_response(),
     }
 }

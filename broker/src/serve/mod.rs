@@ -11,6 +11,7 @@ mod desk;
 mod disclosure;
 pub(crate) mod discovery;
 mod ending;
+mod feed;
 mod filter;
 mod handing;
 mod http;

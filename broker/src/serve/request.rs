@@ -20,8 +20,6 @@ pub(super) struct Request {
     pub(super) peer: Peer,
     /// As the host wrote it.
     pub(super) id: Box<RawValue>,
-    /// The host can be told of what happens outside of its requests.
-    pub(super) can_be_told: bool,
     pub(super) era: Era,
     pub(super) params: Value,
     pub(super) cancel: Cancel,

@@ -10,6 +10,7 @@ use airlock_core::session::{Disclosed, Session, TooOften};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
+use super::feed::Feed;
 use super::peer::OpenRequests;
 use super::settings::Settings;
 use super::suspended::Suspended;
@@ -26,6 +27,8 @@ const KEPT_MAX: usize = 64;
 pub(super) struct HostSession {
     pub(super) id: String,
     pub(super) open: OpenRequests,
+    /// What a host of the older era over HTTP is told outside of its requests.
+    pub(super) feed: Feed,
     /// Calls that are worked on.
     pub(super) room: Arc<Semaphore>,
     state: Mutex<State>,
@@ -51,6 +54,7 @@ impl HostSession {
         Self {
             id,
             open: OpenRequests::default(),
+            feed: Feed::default(),
             room: Arc::new(Semaphore::new(settings.calls_in_flight_max)),
             state: Mutex::new(State {
                 session: Session::new(settings.fetch_rate, now_ms),
@@ -108,11 +112,13 @@ impl HostSession {
         self.lock().session.touch(now_ms);
     }
 
-    /// Nothing was said for long, and nothing is being worked on.
+    /// Nothing was said for long, nobody listens, and nothing is being worked on.
     pub(super) fn is_stale(&self, now_ms: u64) -> bool {
         let idle_ms_max = u64::try_from(self.settings.session_idle.as_millis()).unwrap_or(u64::MAX);
         let state = self.lock();
-        state.requests.is_empty() && state.session.is_stale(now_ms, idle_ms_max)
+        !self.feed.is_read()
+            && state.requests.is_empty()
+            && state.session.is_stale(now_ms, idle_ms_max)
     }
 
     pub(super) fn set_capabilities(&self, capabilities: Value) {
@@ -167,6 +173,7 @@ impl HostSession {
             .drain()
             .for_each(|(_, cancel)| cancel.cancel(why));
         state.suspended.clear();
+        self.feed.end();
     }
 
     /// Keeps a run that waits; gives it back when there is no room for one more.

@@ -132,7 +132,6 @@ impl Connection {
             session: Arc::clone(&self.session),
             peer: self.peer.clone(),
             id: id.to_owned(),
-            can_be_told: true,
             era,
             params,
             cancel: begun.cancel.clone(),

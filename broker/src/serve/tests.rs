@@ -11,6 +11,7 @@ mod http;
 mod listening;
 mod protocol;
 mod runs;
+mod wire;
 
 use serde_json::{Value, json};
 

@@ -27,7 +27,7 @@ use crate::upstream::era::LEGACY_VERSIONS;
 use crate::upstream::jsonrpc::{self, Incoming};
 
 pub(super) const SESSION_HEADER: &str = "mcp-session-id";
-const VERSION_HEADER: &str = "mcp-protocol-version";
+pub(super) const VERSION_HEADER: &str = "mcp-protocol-version";
 const METHOD_HEADER: &str = "mcp-method";
 const NAME_HEADER: &str = "mcp-name";
 const HEADER_MISMATCH: i64 = -32_020;
@@ -68,10 +68,10 @@ pub(super) async fn answer(
             answered.unwrap_or_else(|refusal| refused(id, &refusal))
         }
         Incoming::Notification { method, params } => {
-            with_session(&hall, &caller, headers, |session| {
-                if method == "notifications/cancelled" {
-                    stdio::cancelled(session, params);
-                }
+            with_session(&hall, &caller, headers, |session| match &*method {
+                "notifications/cancelled" => stdio::cancelled(session, params),
+                "notifications/initialized" => session.listens(),
+                _ => {}
             })
         }
         Incoming::Answer { id, answer } => with_session(&hall, &caller, headers, |session| {
@@ -256,7 +256,6 @@ impl Asked {
             handle,
             peer: Peer::new(outbox),
             id: self.id.clone(),
-            can_be_told: self.era == Era::Modern,
             era: self.era,
             params: self.params,
             cancel: begun.cancel.clone(),
@@ -441,7 +440,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.eq_ignore_ascii_case("application/json")
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub(super) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 

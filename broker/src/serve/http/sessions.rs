@@ -66,6 +66,10 @@ impl Sessions {
         ended.is_some()
     }
 
+    pub(super) fn all(&self) -> Vec<Arc<HostSession>> {
+        self.lock().values().cloned().collect()
+    }
+
     pub(super) fn clean_up(&self, now_ms: u64) {
         self.lock().retain(|_, session| !session.is_stale(now_ms));
     }

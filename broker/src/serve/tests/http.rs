@@ -1,6 +1,7 @@
 //! What only HTTP has: statuses, headers, sessions that nobody else may use.
 
-use super::host::{House, fetch, headers_of};
+use super::host::House;
+use super::wire::{fetch, headers_of};
 use super::*;
 use crate::serve::rpc;
 use crate::upstream::era::MODERN_VERSION;
@@ -100,7 +101,7 @@ async fn statuses_and_errors_are_those_of_the_protocol() {
     check(&house, &list, &[("Content-Type", "text/plain")], (415, 0)).await;
     check(&house, &json!([list]), &[], (400, -32_600)).await;
     let page = fetch(house.address(), "GET", &[], "").await;
-    assert_eq!(page.status, 405);
+    assert_eq!(page.status, 406);
     let json = [("Content-Type", "application/json")];
     let page = fetch(house.address(), "POST", &json, "{").await;
     assert!(

@@ -1,6 +1,10 @@
 //! Hosts that are told when the list of tools is another one.
 
+use tokio::io::BufReader;
+use tokio::net::TcpStream;
+
 use super::host::House;
+use super::wire::{fetch, head, next_line, open};
 use super::*;
 
 const KEY: &str = "io.modelcontextprotocol/subscriptionId";
@@ -54,7 +58,7 @@ async fn whoever_does_not_listen_any_more_is_not_told() {
 }
 
 #[tokio::test]
-async fn changes_are_promised_only_where_they_are_told() {
+async fn changes_are_promised_in_both_eras_over_both_transports() {
     for way in WAYS {
         let mut host = Host::connect(way, settings()).await;
         let (method, params) = match way.era {
@@ -63,7 +67,7 @@ async fn changes_are_promised_only_where_they_are_told() {
         };
         let said = host.request(method, params).await.unwrap();
         let promised = &said["capabilities"]["tools"]["listChanged"];
-        assert_eq!(promised, &json!(way != WAYS[2]), "{way}: {said}");
+        assert_eq!(promised, &json!(true), "{way}: {said}");
         let listen = host.request("subscriptions/listen", json!({})).await;
         let code = if way.era == Era::Modern {
             -32_602
@@ -82,4 +86,112 @@ async fn a_host_of_the_older_era_is_told_over_stdio() {
     house.change().await;
     let change = host.hear().await;
     assert_eq!(change["method"], "notifications/tools/list_changed");
+}
+
+/// The stream of a session of the older era, and what it says next.
+struct Listening(BufReader<TcpStream>);
+
+impl Listening {
+    async fn open(house: &House, headers: &[(&str, &str)]) -> Self {
+        let mut stream = open(house.address(), "GET", headers, "").await;
+        let (status, headers) = head(&mut stream).await;
+        assert_eq!(status, 200, "{headers}");
+        assert!(
+            headers.contains("content-type: text/event-stream"),
+            "{headers}"
+        );
+        Self(stream)
+    }
+
+    /// The number and the method of the next event; none when the stream has ended.
+    async fn next(&mut self) -> Option<(String, Value)> {
+        let mut id = String::new();
+        loop {
+            let line = next_line(&mut self.0).await?;
+            if let Some(said) = line.strip_prefix("id: ") {
+                id = said.to_owned();
+            }
+            if let Some(said) = line.strip_prefix("data: ") {
+                let message: Value = serde_json::from_str(said).unwrap();
+                return Some((id, message["method"].clone()));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_host_of_the_older_era_is_told_on_the_stream_of_its_session() {
+    let house = House::open(in_mode(Mode::Progressive)).await;
+    let host = house.host(WAYS[2], json!({})).await;
+    let session = host.session();
+    let version = ("MCP-Protocol-Version", "2025-11-25");
+    let headers = [
+        ("Accept", "text/event-stream"),
+        version,
+        ("Mcp-Session-Id", &session),
+    ];
+    let mut stream = Listening::open(&house, &headers).await;
+    house.change().await;
+    let changed = Some(json!("notifications/tools/list_changed"));
+    let (id, method) = stream.next().await.unwrap();
+    assert_eq!(Some(method), changed);
+    // The stream breaks, and a change is missed.
+    drop(stream);
+    house.describe("echo", &json!({"name": "echo", "groups": ["again"]}));
+    house.renew().await;
+    let again = [&headers[..], &[("Last-Event-ID", id.as_str())]].concat();
+    let mut stream = Listening::open(&house, &again).await;
+    let (later, method) = stream.next().await.unwrap();
+    assert_eq!((Some(method), later == id), (changed.clone(), false));
+    // Seen from before both, both are told.
+    let again = [&headers[..], &[("Last-Event-ID", "0")]].concat();
+    let mut newer = Listening::open(&house, &again).await;
+    for number in [id, later] {
+        assert_eq!(newer.next().await.unwrap().0, number);
+    }
+    assert!(
+        stream.next().await.is_none(),
+        "a newer stream took its place"
+    );
+    let ended = fetch(house.address(), "DELETE", &headers, "").await;
+    assert_eq!(ended.status, 204);
+    assert!(newer.next().await.is_none(), "the session is over");
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_serving_ends() {
+    let house = House::open(settings()).await;
+    let host = house.host(WAYS[2], json!({})).await;
+    let session = host.session();
+    let headers = [
+        ("Accept", "text/event-stream"),
+        ("Mcp-Session-Id", session.as_str()),
+    ];
+    let mut stream = Listening::open(&house, &headers).await;
+    house.end();
+    assert!(stream.next().await.is_none());
+}
+
+#[tokio::test]
+async fn a_stream_is_nobody_elses_and_wants_to_be_asked_for_rightly() {
+    let house = House::open(settings()).await;
+    let host = house.host(WAYS[2], json!({})).await;
+    let session = host.session();
+    let accept = ("Accept", "text/event-stream");
+    let id = ("Mcp-Session-Id", session.as_str());
+    for (headers, status) in [
+        (vec![accept], 400),
+        (vec![accept, ("Mcp-Session-Id", "forged")], 404),
+        (vec![("Accept", "application/json"), id], 406),
+        (vec![id], 406),
+        (vec![accept, id, ("Last-Event-ID", "x")], 400),
+        (
+            vec![accept, id, ("MCP-Protocol-Version", "2026-07-28")],
+            405,
+        ),
+        (vec![accept, id, ("Origin", "https://evil.example")], 403),
+    ] {
+        let page = fetch(house.address(), "GET", &headers, "").await;
+        assert_eq!(page.status, status, "{headers:?}");
+    }
 }

@@ -1,0 +1,110 @@
+//! The stream that a host of the older era opens with GET: what it is told outside
+//! of its requests. One stream a session; a newer one takes the place of the older.
+//! A host that comes back with the id of the last event it has seen gets what
+//! followed it, as far as that is kept.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use serde_json::json;
+
+use super::oauth::Caller;
+use super::{Hall, post};
+use crate::serve::desk::Desk;
+use crate::serve::feed::Reader;
+use crate::upstream::era::LEGACY_VERSIONS;
+use crate::upstream::jsonrpc;
+
+const LAST_EVENT: &str = "last-event-id";
+/// A line that says nothing, by which either side notices that the other is gone.
+const NOTHING_EVERY: Duration = Duration::from_secs(15);
+const NOTHING: &[u8] = b": nothing\n\n";
+
+pub(super) async fn open(hall: Arc<Hall>, caller: &Caller, headers: &HeaderMap) -> Response {
+    let version = post::text(headers, post::VERSION_HEADER);
+    if version.is_some_and(|it| !LEGACY_VERSIONS.contains(&it)) {
+        // The newer era has no such stream.
+        let allowed = [("allow", "POST, DELETE")];
+        return (StatusCode::METHOD_NOT_ALLOWED, allowed).into_response();
+    }
+    if !accepts_events(headers) {
+        return StatusCode::NOT_ACCEPTABLE.into_response();
+    }
+    let Some(id) = post::text(headers, post::SESSION_HEADER) else {
+        let body = post::error_body("there is no session id");
+        return (StatusCode::BAD_REQUEST, body).into_response();
+    };
+    let Some(session) = hall.sessions.find(caller, id, hall.desk.now_ms()) else {
+        let body = post::error_body("the session is over");
+        return (StatusCode::NOT_FOUND, body).into_response();
+    };
+    let seen = match post::text(headers, LAST_EVENT).map(str::parse) {
+        None => None,
+        Some(Ok(seen)) => Some(seen),
+        Some(Err(_)) => {
+            let body = post::error_body("`Last-Event-ID` is none of this stream");
+            return (StatusCode::BAD_REQUEST, body).into_response();
+        }
+    };
+    let events = events(session.feed.read(seen), hall.desk.clone());
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-cache"),
+    ];
+    (headers, Body::from_stream(events)).into_response()
+}
+
+fn accepts_events(headers: &HeaderMap) -> bool {
+    let accepted = post::text(headers, header::ACCEPT.as_str()).unwrap_or_default();
+    let kinds = accepted.split(',').map(|it| it.split(';').next());
+    kinds
+        .flatten()
+        .any(|kind| matches!(kind.trim(), "text/event-stream" | "text/*" | "*/*"))
+}
+
+type Event = Result<Vec<u8>, Infallible>;
+
+fn events(reader: Reader, desk: Desk) -> impl Stream<Item = Event> {
+    // The first line lets the host see at once that the stream is there.
+    unfold(
+        (reader, desk, true),
+        async |(mut reader, desk, is_first)| {
+            if is_first {
+                return Some((Ok(NOTHING.to_vec()), (reader, desk, false)));
+            }
+            let event = tokio::select! {
+                told = reader.next() => match told {
+                    Some((id, message)) => {
+                        let head = format!("id: {id}\nevent: message\ndata: ");
+                        [head.as_bytes(), &message, b"\n\n"].concat()
+                    }
+                    None => return None,
+                },
+                _ = desk.ending().wanted() => return None,
+                () = tokio::time::sleep(NOTHING_EVERY) => NOTHING.to_vec(),
+            };
+            Some((Ok(event), (reader, desk, false)))
+        },
+    )
+}
+
+/// Tells all sessions of the older era when the list of tools is another one; never ends.
+pub(super) async fn tell_changes(hall: &Hall) {
+    let mut lists = hall.desk.lists();
+    while lists.changed().await {
+        let method = "notifications/tools/list_changed";
+        let message = jsonrpc::notification(method, &json!({}).to_string());
+        for session in hall.sessions.all() {
+            if session.is_listening() {
+                session.feed.push(message.clone());
+            }
+        }
+    }
+    std::future::pending().await
+}
