@@ -20,6 +20,7 @@ mod listing_file;
 pub mod lock_file;
 mod process_group;
 mod program;
+mod prover;
 pub mod render;
 mod resolve;
 pub mod sandbox;

@@ -11,6 +11,7 @@ pub mod real_hosts;
 pub mod real_servers;
 pub mod sarif;
 pub mod serving;
+pub mod solver;
 pub mod stage;
 pub mod stdio_host;
 pub mod typescript;

@@ -23,5 +23,5 @@ pub use labelling::Labelling;
 pub(crate) use paths::named;
 pub use paths::{NamedPath, ResolvedPath, Roots};
 pub use sayings::{Saying, Sayings, Unfitting};
-pub(crate) use watch::Watch;
-pub use watch::{Carried, FlowSpec};
+pub use watch::{Carried, FlowSpec, large_texts};
+pub(crate) use watch::{Watch, imagined};

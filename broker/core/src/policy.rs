@@ -5,6 +5,7 @@
 
 mod advice;
 mod engine;
+pub mod ever;
 mod fact;
 mod finding;
 mod fix;

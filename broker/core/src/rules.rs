@@ -197,6 +197,17 @@ impl Rules {
         })
     }
 
+    /// The mildest level that any call of a tool can have beside what policies say of it.
+    #[must_use]
+    pub fn floor(&self, tool: &ToolId) -> Level {
+        let policies = self.policies.as_deref();
+        match self.matching(tool) {
+            Some(patterns) => patterns.level,
+            None if policies.is_some_and(Policies::needs_permit) => Level::Allow,
+            None => self.default,
+        }
+    }
+
     /// Whether every call of this tool is denied, as far as that is known without the call.
     #[must_use]
     pub fn deny_always(&self, tool: &ToolId) -> bool {

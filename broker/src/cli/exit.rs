@@ -19,7 +19,8 @@ pub const DENIED: u8 = 22;
 pub const CONFIGURATION: u8 = 30;
 /// The journal cannot be written, or it does not verify; or what runs share cannot be read.
 pub const JOURNAL: u8 = 31;
-/// Something is wrong with a policy, or a case of it comes out otherwise.
+/// Something is wrong with a policy, a case of it comes out otherwise, or a change of it lets
+/// more through.
 pub const POLICY: u8 = 32;
 /// What servers say is not what the lock file has.
 pub const LOCK: u8 = 33;

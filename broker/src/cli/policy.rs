@@ -1,7 +1,10 @@
 //! `airlock policy`: what a reviewer does with rules before they decide anything.
 
+mod can;
 mod cases;
 mod check;
+mod diff;
+mod ever;
 mod explain;
 mod format;
 mod sources;
@@ -17,7 +20,9 @@ use serde_json::json;
 use super::screen::Screen;
 use super::{Outcome, print, print_json};
 use crate::config::Environment;
+use can::CanOptions;
 use check::CheckOptions;
+use diff::DiffOptions;
 use explain::ExplainOptions;
 
 #[derive(Debug, Subcommand)]
@@ -28,6 +33,10 @@ pub(super) enum PolicyCommand {
     Test(TestOptions),
     /// Why a call was decided as it was, or would be
     Explain(Box<ExplainOptions>),
+    /// What may ever become of calls of a tool, with an example or a proof that there is none
+    Can(Box<CanOptions>),
+    /// What a change of rules lets through or takes away; ends with 32 when it lets more through
+    Diff(Box<DiffOptions>),
 }
 
 #[derive(Debug, Args)]
@@ -46,6 +55,8 @@ impl PolicyCommand {
             Self::Check(options) => options.format.is_json(),
             Self::Test(options) => options.json,
             Self::Explain(options) => options.json,
+            Self::Can(options) => options.format.is_json(),
+            Self::Diff(options) => options.format.is_json(),
         }
     }
 }
@@ -56,6 +67,8 @@ pub(super) fn run(command: PolicyCommand, environment: &Environment) -> Outcome 
         PolicyCommand::Check(options) => check::run(*options, environment, &screen),
         PolicyCommand::Test(options) => cases::test(&options.folders, options.json),
         PolicyCommand::Explain(options) => explain::run(*options, environment, &screen),
+        PolicyCommand::Can(options) => can::run(*options, environment, &screen),
+        PolicyCommand::Diff(options) => diff::run(*options, environment, &screen),
     }
 }
 

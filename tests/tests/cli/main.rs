@@ -9,6 +9,8 @@ mod grants;
 mod journal;
 mod lock;
 mod policy;
+mod policy_can;
+mod policy_diff;
 mod policy_sources;
 mod report;
 mod rogue;

@@ -76,6 +76,81 @@ impl Field {
     }
 }
 
+impl Field {
+    /// Writes texts to this place, and makes room where there is none. One place takes the
+    /// first, a list takes all.
+    pub(crate) fn put(&self, args: &mut Value, texts: &[String]) {
+        put(args, &self.steps, texts);
+    }
+
+    /// Takes away what stands at this place, as far as a name leads to it.
+    pub(crate) fn clear(&self, args: &mut Value) {
+        let Some((Step::Key(last), before)) = self.steps.split_last() else {
+            return;
+        };
+        let mut value = args;
+        for step in before {
+            let Step::Key(key) = step else { return };
+            let Some(inner) = value.get_mut(key) else {
+                return;
+            };
+            value = inner;
+        }
+        if let Value::Object(members) = value {
+            members.shift_remove(last);
+        }
+    }
+}
+
+fn put(value: &mut Value, steps: &[Step], texts: &[String]) {
+    let all = || texts.iter().cloned().map(Value::String).collect::<Vec<_>>();
+    let Some((step, rest)) = steps.split_first() else {
+        *value = match value {
+            Value::Array(_) => Value::Array(all()),
+            _ => texts.first().cloned().map_or(Value::Null, Value::String),
+        };
+        return;
+    };
+    match (step, &mut *value) {
+        (Step::Any, Value::Array(items)) if rest.is_empty() => *items = all(),
+        (Step::Any, Value::Array(items)) => {
+            let first = items.first().cloned().unwrap_or(Value::Null);
+            *items = texts
+                .iter()
+                .map(|text| {
+                    let mut item = first.clone();
+                    put(&mut item, rest, std::slice::from_ref(text));
+                    item
+                })
+                .collect();
+        }
+        (Step::Any, Value::Object(members)) => {
+            members.values_mut().for_each(|it| put(it, rest, texts));
+        }
+        (Step::Any, _) => {
+            *value = Value::Array(vec![Value::Null]);
+            put(value, steps, texts);
+        }
+        (Step::Key(key), Value::Object(members)) => {
+            put(
+                members.entry(key.clone()).or_insert(Value::Null),
+                rest,
+                texts,
+            );
+        }
+        (Step::Key(key), Value::Array(items)) => {
+            let at = key.parse().ok().and_then(|at: usize| items.get_mut(at));
+            if let Some(item) = at {
+                put(item, rest, texts);
+            }
+        }
+        (Step::Key(_), _) => {
+            *value = Value::Object(serde_json::Map::new());
+            put(value, steps, texts);
+        }
+    }
+}
+
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

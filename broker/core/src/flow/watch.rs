@@ -13,6 +13,7 @@ use super::destination::{self, Destination};
 use super::field::{self, Leaf};
 use super::known::Known;
 use super::label::Labels;
+use super::labelling::Labelling;
 use super::lookalike;
 use super::paths::{NamedPath, ResolvedPath, Roots};
 use super::shares::Pieces;
@@ -152,57 +153,8 @@ impl Watch {
     }
 
     fn destinations(&self, tool: &Tool, args: &Args, facts: &mut Facts) {
-        let fields = &tool.labelling.destinations;
-        let leaves: BTreeMap<String, String> = fields
-            .iter()
-            .flat_map(|field| field.leaves(args.value()))
-            .map(|leaf| (leaf.pointer, leaf.text))
-            .collect();
-        if leaves.is_empty() {
-            facts.dest_explained = tool.labelling.fixed_destination.then_some(true);
-            return;
-        }
-        let (mut hosts, mut addresses, mut domains) = (
-            Some(BTreeSet::new()),
-            Some(BTreeSet::new()),
-            Some(BTreeSet::new()),
-        );
-        for (pointer, text) in &leaves {
-            let destination = destination::read(text);
-            let is_explained =
-                self.known.explains(&destination) || self.spec.known.explains(&destination);
-            if !is_explained {
-                facts.dest_unexplained.insert(pointer.clone());
-            }
-            if lookalike::is_doubtful(text) {
-                facts.lookalikes.insert(pointer.clone());
-            }
-            // A set that would leave one destination out is no set of the destinations.
-            match destination {
-                Destination::Web(web) => {
-                    if let Some(hosts) = &mut hosts {
-                        hosts.insert(web.host);
-                    }
-                    (addresses, domains) = (None, None);
-                }
-                Destination::Mail(list) => {
-                    for address in list {
-                        if let Some(addresses) = &mut addresses {
-                            addresses.insert(address.text);
-                        }
-                        if let Some(domains) = &mut domains {
-                            domains.insert(address.domain);
-                        }
-                    }
-                    hosts = None;
-                }
-                Destination::Name(_) | Destination::Unclear => {
-                    (hosts, addresses, domains) = (None, None, None);
-                }
-            }
-        }
-        facts.dest_explained = Some(facts.dest_unexplained.is_empty());
-        (facts.dest_hosts, facts.dest_addresses, facts.dest_domains) = (hosts, addresses, domains);
+        let explains = |it: &Destination| self.known.explains(it) || self.spec.known.explains(it);
+        destinations(&tool.labelling, args, explains, facts);
     }
 
     fn path_roots(&self, tool: &Tool, args: &Args, facts: &mut Facts) {
@@ -291,6 +243,95 @@ impl Watch {
             bytes: self.bytes,
         }
     }
+}
+
+/// Where a call goes, as far as its arguments say.
+fn destinations(
+    labelling: &Labelling,
+    args: &Args,
+    explains: impl Fn(&Destination) -> bool,
+    facts: &mut Facts,
+) {
+    let fields = &labelling.destinations;
+    let leaves: BTreeMap<String, String> = fields
+        .iter()
+        .flat_map(|field| field.leaves(args.value()))
+        .map(|leaf| (leaf.pointer, leaf.text))
+        .collect();
+    if leaves.is_empty() {
+        facts.dest_explained = labelling.fixed_destination.then_some(true);
+        return;
+    }
+    let (mut hosts, mut addresses, mut domains) = (
+        Some(BTreeSet::new()),
+        Some(BTreeSet::new()),
+        Some(BTreeSet::new()),
+    );
+    for (pointer, text) in &leaves {
+        let destination = destination::read(text);
+        if !explains(&destination) {
+            facts.dest_unexplained.insert(pointer.clone());
+        }
+        if lookalike::is_doubtful(text) {
+            facts.lookalikes.insert(pointer.clone());
+        }
+        // A set that would leave one destination out is no set of the destinations.
+        match destination {
+            Destination::Web(web) => {
+                if let Some(hosts) = &mut hosts {
+                    hosts.insert(web.host);
+                }
+                (addresses, domains) = (None, None);
+            }
+            Destination::Mail(list) => {
+                for address in list {
+                    if let Some(addresses) = &mut addresses {
+                        addresses.insert(address.text);
+                    }
+                    if let Some(domains) = &mut domains {
+                        domains.insert(address.domain);
+                    }
+                }
+                hosts = None;
+            }
+            Destination::Name(_) | Destination::Unclear => {
+                (hosts, addresses, domains) = (None, None, None);
+            }
+        }
+    }
+    facts.dest_explained = Some(facts.dest_unexplained.is_empty());
+    (facts.dest_hosts, facts.dest_addresses, facts.dest_domains) = (hosts, addresses, domains);
+}
+
+/// What else follows from arguments that no run has sent: where they go, when something trusted
+/// names all of it or nothing does, under which roots they lie, and what is long in them.
+pub(crate) fn imagined(
+    labelling: &Labelling,
+    args: &Args,
+    (known, explained): (&Known, bool),
+    roots: Option<BTreeSet<String>>,
+    facts: &mut Facts,
+) {
+    let explains = |it: &Destination| explained || known.explains(it);
+    destinations(labelling, args, explains, facts);
+    let fields = labelling.paths.iter();
+    let named: Vec<Leaf> = fields.flat_map(|it| it.leaves(args.value())).collect();
+    let doubtful = named
+        .iter()
+        .filter(|leaf| lookalike::is_doubtful(&leaf.text));
+    facts
+        .lookalikes
+        .extend(doubtful.map(|leaf| leaf.pointer.clone()));
+    let roots = roots.filter(|roots| !roots.is_empty());
+    facts.path_roots = roots.filter(|_| !named.is_empty());
+    facts.large_texts = large_texts(args);
+}
+
+/// The long texts of a call, which stand for themselves by digest and length.
+#[must_use]
+pub fn large_texts(args: &Args) -> BTreeMap<String, LargeText> {
+    let leaves = field::leaves(args.value()).into_iter();
+    leaves.filter_map(large).collect()
 }
 
 fn large(leaf: Leaf) -> Option<(String, LargeText)> {

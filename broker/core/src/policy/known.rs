@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use cedar_policy::RestrictedExpression;
+use serde_json::Value as Json;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Known<'a> {
@@ -38,6 +39,19 @@ impl<'a> Known<'a> {
             }
             Self::Record(members) => RestrictedExpression::new_record(pairs(members)?).ok()?,
         })
+    }
+
+    pub(super) fn json(&self) -> Json {
+        match self {
+            Self::Truth(truth) => (*truth).into(),
+            Self::Whole(number) => (*number).into(),
+            Self::Text(text) => (&**text).into(),
+            Self::Set(items) => items.iter().map(Self::json).collect(),
+            Self::Record(members) => members
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.json()))
+                .collect(),
+        }
     }
 }
 

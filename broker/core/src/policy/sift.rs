@@ -262,7 +262,7 @@ fn compares_few(one: &[Known<'_>], other: &[Known<'_>]) -> bool {
 }
 
 /// What is written out.
-fn written(expr: &Expr) -> Option<Known<'static>> {
+pub(super) fn written(expr: &Expr) -> Option<Known<'static>> {
     Some(match expr {
         Expr::Literal(Literal::Bool(truth)) => Known::Truth(*truth),
         Expr::Literal(Literal::Long(number)) => Known::Whole(*number),
@@ -276,7 +276,7 @@ fn written(expr: &Expr) -> Option<Known<'static>> {
 }
 
 /// The way from `context` to what is read.
-fn way(expr: &Expr) -> Option<Vec<String>> {
+pub(super) fn way(expr: &Expr) -> Option<Vec<String>> {
     match expr {
         Expr::Var(Var::Context) => Some(Vec::new()),
         Expr::GetAttr { expr, attr } => {

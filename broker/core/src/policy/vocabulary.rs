@@ -25,8 +25,8 @@ const GROUP: &str = "group:";
 const FILE_WORDS: [&str; 2] = ["file-group:", "tag:"];
 
 pub(super) const ACTION: &str = "Action";
-const PRINCIPAL: &str = "Run";
-const RESOURCE: &str = "Server";
+pub(super) const PRINCIPAL: &str = "Run";
+pub(super) const RESOURCE: &str = "Server";
 
 /// The words of the rules of a run.
 #[derive(Debug, Clone, Default)]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use airlock_core::call::{Args, Call, Site};
 use airlock_core::facts::Facts;
+use airlock_core::flow::large_texts;
 use airlock_core::id::{CallId, ToolId};
 use airlock_core::journal::{AnswerWord, Body, Decided, Verdict, Verified};
 use airlock_core::json::{self, Bounds};
@@ -207,13 +208,14 @@ fn imagined(said: Said, opened: &Opened) -> Result<Explanation, Problem> {
         Value::Null => Value::Object(serde_json::Map::new()),
         args => args,
     };
-    let facts = match said.facts {
+    let mut facts = match said.facts {
         Value::Null => Facts::default(),
         facts => table::facts(facts).map_err(unclear)?,
     };
     let bytes = args.to_string();
     let canonical = Args::parse(bytes.as_bytes(), &Limits::default());
     let canonical = canonical.map_err(|bad| unclear(bad.to_string()))?;
+    facts.large_texts = large_texts(&canonical);
     let validator = Validator::compile(&description.input_schema);
     let validator = validator.map_err(|bad| unclear(bad.to_string()))?;
     let errors = validator.errors("args", &args);

@@ -1,6 +1,6 @@
 //! What rules are held against: servers, saved lists, or a lock file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use airlock_core::policy::Finding;
@@ -15,9 +15,9 @@ use crate::cli::run::build_problem;
 use crate::cli::runtime;
 use crate::cli::screen::Screen;
 use crate::cli::types::saved;
-use crate::config::{Config, Environment, Flags};
+use crate::config::{Config, Environment, Flags, FlowConfig};
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(super) struct SourceOptions {
     /// Folders of rules that may only forbid
     #[arg(long, value_name = "FOLDER")]
@@ -36,6 +36,8 @@ pub(super) struct SourceOptions {
 pub(super) struct Opened {
     pub(super) rules: Arc<Rules>,
     pub(super) descriptions: Arc<Vec<Description>>,
+    /// What the configuration says of where data comes from and goes to.
+    pub(super) flow: FlowConfig,
 }
 
 /// Why rules were not found to be right.
@@ -63,6 +65,30 @@ impl SourceOptions {
         }
     }
 
+    /// Two folders over the same tools: those of the first.
+    pub(super) fn open_pair(
+        self,
+        old: &Path,
+        new: &Path,
+        environment: &Environment,
+        screen: &Screen,
+    ) -> Result<(Opened, Opened), Wrong> {
+        let folders = |folder: &Path| vec![folder.to_owned()];
+        let before = self.clone().open(folders(old), environment, screen)?;
+        // Both are put together in the same way, wherever the tools came from.
+        let both = [old, new].map(|folder| -> Result<Opened, Wrong> {
+            let config = Config::load(self.clone().into_flags(folders(folder))?, environment)?;
+            let rules = rules_of(&config, &before.descriptions)?;
+            Ok(Opened {
+                rules: rules.into(),
+                descriptions: Arc::clone(&before.descriptions),
+                flow: config.flow,
+            })
+        });
+        let [before, after] = both;
+        Ok((before?, after?))
+    }
+
     fn connect(
         self,
         folders: Vec<PathBuf>,
@@ -71,6 +97,7 @@ impl SourceOptions {
     ) -> Result<Opened, Wrong> {
         let required = !self.servers.skip_unreachable;
         let config = Config::load(self.into_flags(folders)?, environment)?;
+        let flow = config.flow.clone();
         runtime()?.block_on(async {
             let builder = Broker::builder()
                 .config(config)
@@ -86,6 +113,7 @@ impl SourceOptions {
             Ok(Opened {
                 rules,
                 descriptions,
+                flow,
             })
         })
     }
@@ -111,14 +139,10 @@ impl SourceOptions {
             None => saved::read(&from, folder)?,
         };
         found.problems.iter().for_each(|it| screen.warning(it));
-        let policies = policies_of(&config, &found.descriptions)?;
-        let mut rules = Rules::new(config.rules, false);
-        if let Some(policies) = policies {
-            rules = rules.with_policies(Arc::new(policies));
-        }
         Ok(Opened {
-            rules: Arc::new(rules),
+            rules: Arc::new(rules_of(&config, &found.descriptions)?),
             descriptions: Arc::new(found.descriptions),
+            flow: config.flow,
         })
     }
 
@@ -129,6 +153,15 @@ impl SourceOptions {
         flags.state_dir = self.state.state_dir;
         Ok(flags)
     }
+}
+
+fn rules_of(config: &Config, descriptions: &[Description]) -> Result<Rules, Wrong> {
+    let policies = policies_of(config, descriptions)?;
+    let rules = Rules::new(config.rules.clone(), false);
+    Ok(match policies {
+        Some(policies) => rules.with_policies(Arc::new(policies)),
+        None => rules,
+    })
 }
 
 impl From<Problem> for Wrong {

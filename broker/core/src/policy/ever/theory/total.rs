@@ -1,0 +1,224 @@
+//! Conditions without errors: what a rule comes to, and when it cannot be
+//! evaluated, as two conditions that always can. They are JSON, as Cedar writes
+//! its policies.
+
+use serde_json::{Value as Json, json};
+
+use crate::policy::mentions::ARGS;
+use crate::policy::model::{Member, Record, Type};
+
+/// What a condition comes to, and when it errs; none when it never does.
+struct Total {
+    holds: Json,
+    errs: Option<Json>,
+}
+
+/// A rule, and a forbid of all calls on which it errs. None where that cannot be told apart.
+pub(super) fn bodies(rule: &Json, args: &Record) -> Option<Vec<Json>> {
+    let mut all: Option<Total> = None;
+    for condition in rule.get("conditions")?.as_array()? {
+        let is_when = condition.get("kind")?.as_str()? == "when";
+        let total = Total::of(condition.get("body")?, args)?;
+        let total = if is_when { total } else { total.not() };
+        all = Some(match all {
+            Some(before) => before.and(total),
+            None => total,
+        });
+    }
+    let effect = rule.get("effect")?.as_str()?;
+    let Some(Total { holds, errs }) = all else {
+        return Some(vec![body(effect, None)]);
+    };
+    let mut bodies = vec![body(effect, Some(holds))];
+    bodies.extend(errs.map(|errs| body("forbid", Some(errs))));
+    Some(bodies)
+}
+
+/// Arguments as they are for rules: numbers that may be too large are not always there.
+pub(super) fn as_seen(record: Record) -> Record {
+    let member = |(name, member): (String, Member)| {
+        let is_lost = member.kind.as_ref().is_some_and(may_be_lost);
+        let member = Member {
+            always: member.always && !is_lost,
+            kind: member.kind.map(|kind| match kind {
+                Type::Record(inner) => Type::Record(as_seen(inner)),
+                kind => kind,
+            }),
+        };
+        (name, member)
+    };
+    Record(record.0.into_iter().map(member).collect())
+}
+
+/// A value that fits the schema and that rules may see nothing of.
+pub(in super::super) fn may_be_lost(kind: &Type) -> bool {
+    match kind {
+        Type::Whole => true,
+        Type::Set(member) => may_be_lost(member),
+        Type::Truth | Type::Text | Type::Record(_) => false,
+    }
+}
+
+impl Total {
+    fn of(expr: &Json, args: &Record) -> Option<Self> {
+        let (word, inner) = expr.as_object()?.iter().next()?;
+        let part = |name: &str| Self::of(inner.get(name)?, args);
+        Some(match word.as_str() {
+            "!" => part("arg")?.not(),
+            "&&" => part("left")?.and(part("right")?),
+            "||" => part("left")?.or(part("right")?),
+            "if-then-else" => part("if")?.choose(part("then")?, part("else")?),
+            _ => Self::atom(expr, args)?,
+        })
+    }
+
+    /// It errs when it reads what is not there.
+    fn atom(expr: &Json, args: &Record) -> Option<Self> {
+        let mut reads = Vec::new();
+        let mut branches = false;
+        walk(expr, &mut |way| reads.push(way), &mut branches);
+        let mut lost: Vec<Json> = Vec::new();
+        for way in reads {
+            if let Some(there) = there(&way, args)
+                && !lost.contains(&there)
+            {
+                lost.push(there);
+            }
+        }
+        let Some(first) = lost.first() else {
+            return Some(Self {
+                holds: expr.clone(),
+                errs: None,
+            });
+        };
+        // What is read only in one branch of a value is not always read.
+        if branches {
+            return None;
+        }
+        let all = lost
+            .iter()
+            .skip(1)
+            .fold(first.clone(), |all, next| and(&all, next));
+        Some(Self {
+            holds: and(&all, expr),
+            errs: Some(not(&all)),
+        })
+    }
+
+    fn not(self) -> Self {
+        Self {
+            holds: not(&self.holds),
+            errs: self.errs,
+        }
+    }
+
+    fn and(self, next: Self) -> Self {
+        let later = next.errs.map(|errs| and(&self.holds, &errs));
+        Self {
+            holds: and(&self.holds, &next.holds),
+            errs: either(self.errs, later),
+        }
+    }
+
+    fn or(self, next: Self) -> Self {
+        let later = next.errs.map(|errs| and(&not(&self.holds), &errs));
+        Self {
+            holds: json!({"||": {"left": self.holds, "right": next.holds}}),
+            errs: either(self.errs, later),
+        }
+    }
+
+    fn choose(self, then: Self, other: Self) -> Self {
+        let choice = |then: &Json, other: &Json| json!({"if-then-else": {"if": self.holds, "then": then, "else": other}});
+        let never = json!({"Value": false});
+        let later = (then.errs.is_some() || other.errs.is_some()).then(|| {
+            let [then, other] = [&then.errs, &other.errs].map(|it| it.as_ref().unwrap_or(&never));
+            choice(then, other)
+        });
+        Self {
+            holds: choice(&then.holds, &other.holds),
+            errs: either(self.errs, later),
+        }
+    }
+}
+
+fn body(effect: &str, condition: Option<Json>) -> Json {
+    let condition = condition.map(|body| json!({"kind": "when", "body": body}));
+    json!({
+        "effect": effect,
+        "principal": {"op": "All"},
+        "action": {"op": "All"},
+        "resource": {"op": "All"},
+        "conditions": condition.into_iter().collect::<Vec<_>>(),
+    })
+}
+
+fn not(expr: &Json) -> Json {
+    json!({"!": {"arg": expr}})
+}
+
+fn and(left: &Json, right: &Json) -> Json {
+    json!({"&&": {"left": left, "right": right}})
+}
+
+fn either(one: Option<Json>, other: Option<Json>) -> Option<Json> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(json!({"||": {"left": one, "right": other}})),
+        (one, other) => one.or(other),
+    }
+}
+
+/// That what a way leads to is there, where it may be lost though it must be there.
+fn there(way: &[String], args: &Record) -> Option<Json> {
+    let (ARGS, rest) = (way.first()?.as_str(), way.get(1..)?) else {
+        return None;
+    };
+    let (last, before) = rest.split_last()?;
+    let mut record = args;
+    for step in before {
+        match record.0.get(step)?.kind.as_ref()? {
+            Type::Record(inner) => record = inner,
+            _ => return None,
+        }
+    }
+    let member = record.0.get(last)?;
+    if !member.always || !may_be_lost(member.kind.as_ref()?) {
+        return None;
+    }
+    let mut object = json!({"Var": "context"});
+    for step in way.split_last()?.1 {
+        object = json!({".": {"left": object, "attr": step}});
+    }
+    Some(json!({"has": {"left": object, "attr": last}}))
+}
+
+/// The longest ways into the context, and whether something in it is not always evaluated.
+fn walk(expr: &Json, found: &mut dyn FnMut(Vec<String>), branches: &mut bool) {
+    if let Some(way) = way(expr) {
+        found(way);
+        return;
+    }
+    match expr {
+        Json::Array(items) => items.iter().for_each(|it| walk(it, found, branches)),
+        Json::Object(members) => {
+            for (word, inner) in members {
+                *branches |= matches!(word.as_str(), "&&" | "||" | "if-then-else");
+                walk(inner, found, branches);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn way(expr: &Json) -> Option<Vec<String>> {
+    let (word, inner) = expr.as_object()?.iter().next()?;
+    match word.as_str() {
+        "Var" => (inner == "context").then(Vec::new),
+        "." => {
+            let mut way = way(inner.get("left")?)?;
+            way.push(inner.get("attr")?.as_str()?.to_owned());
+            Some(way)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,138 @@
+//! What `can` and `diff` share: the tools that are asked about, the calls that
+//! are tried first, and what every answer rests on.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use airlock_core::id::ToolId;
+use airlock_core::policy::Place;
+use airlock_core::policy::ever::{Example, Seed, Subject, Surroundings};
+use airlock_core::problem::Problem;
+use airlock_core::rules::{Pattern, Rules};
+use codegen::closest::closest;
+use codegen::description::Description;
+
+use super::table;
+use crate::cli::options::usage;
+use crate::cli::screen::Screen;
+use crate::config::{FlowConfig, rule_folder};
+use crate::prover::Prover;
+
+const CASES: &str = "cases.toml";
+
+/// The tools that fit a pattern, or all of them.
+pub(super) fn subjects(
+    descriptions: &[Description],
+    flow: &FlowConfig,
+    wanted: Option<&str>,
+    screen: &Screen,
+) -> Result<Vec<Subject>, Problem> {
+    let pattern = wanted.map(Pattern::parse).transpose().map_err(|bad| {
+        let next = "write SERVER.TOOL, with * for any characters";
+        usage("the tool cannot be read", bad.to_string(), next)
+    })?;
+    let around = Surroundings {
+        known: Arc::new(flow.known.clone()),
+        roots: Arc::new(flow.roots.keys().cloned().collect()),
+    };
+    let mut found = Vec::new();
+    let mut names = Vec::new();
+    for description in descriptions {
+        let name = format!("{}.{}", description.server, description.name);
+        let tool = ToolId::parse(&name).ok();
+        names.push(name);
+        let Some(tool) = tool.filter(|it| pattern.as_ref().is_none_or(|at| at.matches(it))) else {
+            continue;
+        };
+        let labelling = flow.sayings.labelling(&tool);
+        match Subject::new(tool.clone(), labelling, &description.input_schema, &around) {
+            Some(subject) => found.push(subject),
+            None => screen.warning(&Problem::new(
+                "tool-unusable",
+                format!("the tool `{tool}` is left out"),
+                "its input schema cannot be used, so no call of it is ever made",
+                "",
+            )),
+        }
+    }
+    found.sort_by(|one, other| one.tool.cmp(&other.tool));
+    match (found.is_empty(), wanted) {
+        (true, Some(wanted)) => Err(nothing_fits(wanted, &names)),
+        _ => Ok(found),
+    }
+}
+
+fn nothing_fits(wanted: &str, names: &[String]) -> Problem {
+    let meant = closest(wanted, names.iter().map(String::as_str));
+    let next = meant.map_or_else(
+        || "--server, --config, --from and --lock say which tools there are".to_owned(),
+        |meant| format!("did you mean `{meant}`?"),
+    );
+    usage(format!("there is no tool `{wanted}`"), "", next)
+}
+
+/// The calls in the tables beside the rules. A table that cannot be used is for
+/// `airlock policy test` to refuse; here it is only worth a word.
+pub(super) fn seeds(folders: &[PathBuf], screen: &Screen) -> Vec<Seed> {
+    let mut seeds = Vec::new();
+    for folder in folders {
+        match of_folder(folder) {
+            Ok(found) => seeds.extend(found),
+            Err(problem) => screen.warning(&problem),
+        }
+    }
+    seeds
+}
+
+fn of_folder(folder: &Path) -> Result<Vec<Seed>, Problem> {
+    let mut seeds = Vec::new();
+    for (name, text) in rule_folder::read(folder, CASES)? {
+        if name.ends_with(CASES) {
+            let cases = table::parse(&name, &text)?.cases.into_iter();
+            seeds.extend(cases.map(|case| Seed {
+                tool: case.tool,
+                args: case.args,
+                facts: case.facts,
+            }));
+        }
+    }
+    Ok(seeds)
+}
+
+/// Where the first rule stands that an example's reasons name.
+pub(super) fn place(rules: &Rules, example: &Example) -> Option<Place> {
+    let names = |id: &str| {
+        let word = format!("rule `{id}` ");
+        example.reasons.iter().any(|it| it.starts_with(&word))
+    };
+    let all = rules.policies().map(|it| it.rules()).unwrap_or_default();
+    let deciding = all.iter().find(|rule| names(&rule.id));
+    deciding.map(|rule| rule.place.clone())
+}
+
+/// What holds of every answer.
+pub(super) const ASSUMED: [&str; 5] = [
+    "the call fits the tool's input schema, the tool was shown in the session, and its \
+     description is the accepted one",
+    "nobody has given a grant, and nothing is remembered of one",
+    "what a tool writes, and which arguments name places and paths, is as the configuration \
+     labels it; a tool that nobody labelled writes everything and names nothing",
+    "labels, counts, time, roots, whether the script is trusted and whether a place is \
+     explained are free: whatever they can be in some run",
+    "a proof rests on cvc5, on Cedar's symbolic compiler, and on that no rule is evaluated \
+     otherwise than Cedar has it",
+];
+
+/// Who has proved what is proved.
+pub(super) fn prover_line(prover: &Prover) -> String {
+    match (prover.program(), prover.trouble()) {
+        (None, _) => "there is no cvc5 (install it, or set CVC5): what is not found is not \
+                      proved either, only enumerated"
+            .to_owned(),
+        (Some(program), None) => format!("proved by {}", program.display()),
+        (Some(program), Some(trouble)) => format!(
+            "{} failed ({trouble}): what it was asked is not proved, only enumerated",
+            program.display()
+        ),
+    }
+}

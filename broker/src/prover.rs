@@ -1,0 +1,245 @@
+//! Proofs about rules: Cedar's symbolic compiler writes a question down, and
+//! cvc5 answers it, where there is one. The only room that starts it. What it
+//! says is believed when it says *unsat*; what it finds is made a call and
+//! decided by the rules before anybody sees it. When it dies, hangs or babbles,
+//! nothing is proved.
+
+mod can;
+mod cvc5;
+mod diff;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use airlock_core::policy::ever::Theory;
+use cedar_policy::{EvalResult, Schema};
+use cedar_policy_symcc::err::Error;
+use cedar_policy_symcc::{CedarSymCompiler, CompiledPolicySet};
+use serde_json::{Map, Value};
+
+use crate::config::Environment;
+pub(crate) use can::{Answer, Case, Found};
+use cvc5::Cvc5;
+pub(crate) use diff::{Change, Pair, Parted};
+
+/// For one question.
+const QUESTION_WALL: Duration = Duration::from_secs(10);
+/// A solver that failed this often is left alone.
+const FAILURES_MAX: u32 = 3;
+
+/// One solver, and what it has answered.
+pub(crate) struct Prover {
+    program: Option<PathBuf>,
+    wall: Duration,
+    compiler: Option<CedarSymCompiler<Cvc5>>,
+    answers: HashMap<String, Verdict>,
+    failures: u32,
+    /// What the last failure was.
+    trouble: Option<String>,
+}
+
+/// What became of a question.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Verdict {
+    /// There is no such call.
+    Proved,
+    /// What rules would see of such a call.
+    Model(Map<String, Value>),
+    /// Nobody knows.
+    Open { why: String },
+}
+
+/// Whether a call is let through, by the rules of one side at one approval.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lets {
+    pub(crate) side: usize,
+    pub(crate) approval: u8,
+}
+
+impl Prover {
+    /// `CVC5`, else the first one on the path.
+    pub(crate) fn find(environment: &Environment) -> Self {
+        let named = environment.text("CVC5").map(PathBuf::from);
+        let here = std::env::current_dir().ok();
+        Self::new(named.or_else(|| cvc5::on_path(environment.text("PATH")?, here.as_deref())))
+    }
+
+    pub(crate) fn new(program: Option<PathBuf>) -> Self {
+        Self {
+            program,
+            wall: QUESTION_WALL,
+            compiler: None,
+            answers: HashMap::new(),
+            failures: 0,
+            trouble: None,
+        }
+    }
+
+    /// Nothing can be asked: none was found, or it failed too often.
+    pub(crate) fn is_nobody(&self) -> bool {
+        self.program.is_none() || self.failures >= FAILURES_MAX
+    }
+
+    pub(crate) fn program(&self) -> Option<&PathBuf> {
+        self.program.as_ref()
+    }
+
+    pub(crate) fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    /// Whether a call is let through by `what`, and not by `but` where that is given.
+    pub(crate) async fn ask(&mut self, theory: &Theory, what: Lets, but: Option<Lets>) -> Verdict {
+        if but.is_none() && theory.permits_nothing(what.side, what.approval) {
+            return Verdict::Proved;
+        }
+        if self.is_nobody() {
+            let why = match &self.trouble {
+                Some(trouble) => format!("the solver failed: {trouble}"),
+                None => "there is no solver".to_owned(),
+            };
+            return Verdict::Open { why };
+        }
+        let key = format!("{what:?} {but:?} {}", theory.key());
+        if let Some(answer) = self.answers.get(&key) {
+            return answer.clone();
+        }
+        let asked = Question::compile(theory, what, but);
+        let answer = match asked {
+            Ok(question) => self.converse(&question).await,
+            Err(why) => Verdict::Open { why },
+        };
+        self.answers.insert(key, answer.clone());
+        answer
+    }
+
+    async fn converse(&mut self, question: &Question) -> Verdict {
+        let wall = self.wall;
+        match tokio::time::timeout(wall, self.answer(question)).await {
+            Ok(Ok(None)) => Verdict::Proved,
+            Ok(Ok(Some(model))) => Verdict::Model(model),
+            Ok(Err(Unanswered::Unknown(why))) => Verdict::Open { why },
+            Ok(Err(Unanswered::Failed(why))) => self.failed(why),
+            Err(_) => self.failed(format!("no answer within {} ms", wall.as_millis())),
+        }
+    }
+
+    fn failed(&mut self, why: String) -> Verdict {
+        // Whatever state it is in, the next question gets another one.
+        self.compiler = None;
+        self.failures += 1;
+        self.trouble = Some(why.clone());
+        Verdict::Open {
+            why: format!("the solver failed: {why}"),
+        }
+    }
+
+    async fn answer(
+        &mut self,
+        question: &Question,
+    ) -> Result<Option<Map<String, Value>>, Unanswered> {
+        let mut compiler = match self.compiler.take() {
+            Some(compiler) => compiler,
+            None => self.start().await?,
+        };
+        let Question { what, but } = question;
+        let found = match but {
+            None => {
+                compiler
+                    .check_always_denies_with_counterexample_opt(what)
+                    .await
+            }
+            Some(but) => {
+                compiler
+                    .check_implies_with_counterexample_opt(what, but)
+                    .await
+            }
+        };
+        let found = found.map_err(Unanswered::of);
+        if !matches!(found, Err(Unanswered::Failed(_))) {
+            self.compiler = Some(compiler);
+        }
+        Ok(found?.map(|env| {
+            let context = env.request.context().cloned();
+            let pairs = context.into_iter().flatten();
+            let names: Vec<String> = pairs.map(|(name, _)| name).collect();
+            let context = env.request.context();
+            let value = |name: String| Some((name.clone(), json_of(&context?.get(&name)?)));
+            names.into_iter().filter_map(value).collect()
+        }))
+    }
+
+    async fn start(&self) -> Result<CedarSymCompiler<Cvc5>, Unanswered> {
+        let program = self.program.as_ref();
+        let program = program.ok_or_else(|| Unanswered::Failed("there is none".into()))?;
+        let solver = Cvc5::start(program).await.map_err(Unanswered::Failed)?;
+        CedarSymCompiler::new(solver).map_err(Unanswered::of)
+    }
+}
+
+/// Why there is no answer: the question is too hard, or the solver is no good.
+enum Unanswered {
+    Unknown(String),
+    Failed(String),
+}
+
+impl Unanswered {
+    fn of(error: Error) -> Self {
+        match error {
+            Error::SolverError(error) => Self::Failed(cvc5::told(&error)),
+            Error::SolverUnknown => Self::Unknown("the solver does not know".into()),
+            error => Self::Unknown(error.to_string()),
+        }
+    }
+}
+
+/// Rules compiled for a solver.
+struct Question {
+    what: CompiledPolicySet,
+    but: Option<CompiledPolicySet>,
+}
+
+impl Question {
+    fn compile(theory: &Theory, what: Lets, but: Option<Lets>) -> Result<Self, String> {
+        let schema = theory.schema()?;
+        let one = |lets: Lets| compiled(theory, &schema, lets);
+        Ok(Self {
+            what: one(what)?,
+            but: but.map(one).transpose()?,
+        })
+    }
+}
+
+fn compiled(theory: &Theory, schema: &Schema, lets: Lets) -> Result<CompiledPolicySet, String> {
+    let rules = theory.policies(lets.side, lets.approval)?;
+    let environment = theory.environment().ok_or("the call has no name")?;
+    CompiledPolicySet::compile(&rules, &environment, schema).map_err(|error| match error {
+        Error::PolicyNotWellTyped { errs } => match errs.first() {
+            Some(first) => format!("for a solver: {first}"),
+            None => error_text("the rules do not fit"),
+        },
+        error => error_text(&error.to_string()),
+    })
+}
+
+fn error_text(why: &str) -> String {
+    format!("for a solver: {why}")
+}
+
+fn json_of(value: &EvalResult) -> Value {
+    match value {
+        EvalResult::Bool(truth) => (*truth).into(),
+        EvalResult::Long(number) => (*number).into(),
+        EvalResult::String(text) => text.as_str().into(),
+        EvalResult::Set(items) => items.iter().map(json_of).collect(),
+        EvalResult::Record(record) => record
+            .iter()
+            .map(|(name, value)| (name.clone(), json_of(value)))
+            .collect(),
+        EvalResult::EntityUid(uid) => uid.to_string().into(),
+        EvalResult::ExtensionValue(text) => text.as_str().into(),
+    }
+}

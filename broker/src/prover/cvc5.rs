@@ -1,0 +1,173 @@
+//! A running cvc5: one question after the other over its input and output, each
+//! answer bounded. Says nothing about what is asked.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use cedar_policy_symcc::solver::{Decision, DecisionWithModel, Solver, SolverError};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
+};
+use tokio::process::{ChildStdin, ChildStdout, Command};
+
+use crate::process_group::Group;
+
+/// For one question, by its own clock.
+const QUESTION_MS_MAX: u32 = 5_000;
+const ANSWER_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Of what it said instead of an answer.
+const SAID_CHARS_MAX: usize = 200;
+/// Folders of the path that are looked into.
+const FOLDERS_MAX: usize = 64;
+
+pub(super) struct Cvc5 {
+    _group: Group,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    /// What is written of the next question.
+    script: Vec<u8>,
+}
+
+/// The first one that is nobody's project's: a relative folder is whoever's folder this happens
+/// to be started in, and what lies below `here` may have been put there by a tool.
+pub(super) fn on_path(path: &str, here: Option<&Path>) -> Option<PathBuf> {
+    let folders = std::env::split_paths(path).filter(|it| it.is_absolute());
+    let mut all = folders.take(FOLDERS_MAX).map(|it| it.join("cvc5"));
+    all.find(|it| it.is_file() && !is_from(here, it))
+}
+
+/// What cannot be looked up is taken to be.
+fn is_from(here: Option<&Path>, program: &Path) -> bool {
+    let here = here.and_then(|it| it.canonicalize().ok());
+    match (here, program.canonicalize()) {
+        (Some(here), Ok(real)) => program.starts_with(&here) || real.starts_with(&here),
+        _ => true,
+    }
+}
+
+/// An error as a person is told it.
+pub(super) fn told(error: &SolverError) -> String {
+    match error {
+        SolverError::Io(error) => format!("it cannot be spoken to: {error}"),
+        error => error.to_string(),
+    }
+}
+
+impl Cvc5 {
+    pub(super) async fn start(program: &Path) -> Result<Self, String> {
+        let unstartable =
+            |error: std::io::Error| format!("{} cannot be started: {error}", program.display());
+        let mut child = Command::new(program)
+            .args(["--lang", "smt", "--incremental", "--strings-exp"])
+            .arg(format!("--tlimit-per={QUESTION_MS_MAX}"))
+            .current_dir("/")
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(unstartable)?;
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        let (Some(input), Some(output)) = (input, output) else {
+            return Err("it has no input and output".into());
+        };
+        let mut solver = Self {
+            _group: Group::new(child),
+            input,
+            output: BufReader::new(output),
+            script: Vec::new(),
+        };
+        solver.is_sane().await.map_err(|error| told(&error))?;
+        Ok(solver)
+    }
+
+    /// Two questions whose answers everybody knows.
+    async fn is_sane(&mut self) -> Result<(), SolverError> {
+        for (question, expected) in [
+            ("(assert (str.prefixof \"a\" \"ab\"))", Decision::Sat),
+            ("(assert (= 1 2))", Decision::Unsat),
+        ] {
+            let text = format!("(reset)\n(set-logic ALL)\n{question}\n");
+            self.script.extend_from_slice(text.as_bytes());
+            let found = self.check_sat().await?;
+            if found != expected {
+                let why = format!("it says {found:?} where the answer is {expected:?}");
+                return Err(SolverError::Solver(why));
+            }
+        }
+        Ok(())
+    }
+
+    async fn send(&mut self, last: &str) -> Result<(), SolverError> {
+        self.script.extend_from_slice(last.as_bytes());
+        self.input.write_all(&self.script).await?;
+        self.input.flush().await?;
+        self.script.clear();
+        Ok(())
+    }
+
+    async fn line(&mut self) -> Result<String, SolverError> {
+        let mut line = Vec::new();
+        let bounded = &mut (&mut self.output).take(ANSWER_BYTES_MAX);
+        bounded.read_until(b'\n', &mut line).await?;
+        if line.is_empty() {
+            return Err(SolverError::Solver("it ended".into()));
+        }
+        if line.last() != Some(&b'\n') {
+            return Err(SolverError::Solver("it says too much, or ended".into()));
+        }
+        String::from_utf8(line).map_err(|_| odd("what is no text"))
+    }
+}
+
+fn odd(said: &str) -> SolverError {
+    let said: String = said.trim().chars().filter(|c| !c.is_control()).collect();
+    SolverError::UnrecognizedSolverOutput(said.chars().take(SAID_CHARS_MAX).collect())
+}
+
+impl Solver for Cvc5 {
+    fn smtlib_input(&mut self) -> &mut (dyn AsyncWrite + Unpin + Send) {
+        &mut self.script
+    }
+
+    async fn enable_models(&mut self) -> Result<(), SolverError> {
+        self.script
+            .extend_from_slice(b"(set-option :produce-models true)\n");
+        Ok(())
+    }
+
+    async fn check_sat(&mut self) -> Result<Decision, SolverError> {
+        self.send("(check-sat)\n").await?;
+        match self.line().await?.trim() {
+            "sat" => Ok(Decision::Sat),
+            "unsat" => Ok(Decision::Unsat),
+            "unknown" => Ok(Decision::Unknown),
+            said => Err(odd(said)),
+        }
+    }
+
+    async fn check_sat_with_model(&mut self) -> Result<DecisionWithModel, SolverError> {
+        match self.check_sat().await? {
+            Decision::Unsat => return Ok(DecisionWithModel::Unsat),
+            Decision::Unknown => return Ok(DecisionWithModel::Unknown),
+            Decision::Sat => {}
+        }
+        self.send("(get-model)\n").await?;
+        let mut model = self.line().await?;
+        if model.trim() != "(" {
+            return Err(odd(&model));
+        }
+        loop {
+            let line = self.line().await?;
+            model.push_str(&line);
+            if model.len() as u64 > ANSWER_BYTES_MAX {
+                return Err(SolverError::Solver("it says too much".into()));
+            }
+            if line.trim_end() == ")" {
+                return Ok(DecisionWithModel::Sat { model });
+            }
+        }
+    }
+}

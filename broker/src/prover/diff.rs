@@ -1,0 +1,147 @@
+//! What new rules let through that old ones did not, and the other way round, for
+//! one tool: an example that both confirm, or a proof that there is none.
+
+use airlock_core::policy::ever::{self, Apart, Compared, LEVELS, Seed, Subject, Theory};
+use airlock_core::rules::{Level, Rules};
+
+use super::can::{TRIES_ALL, theory};
+use super::{Lets, Prover, Verdict};
+
+const TRIES_FIRST: usize = 48;
+/// The sides of a theory.
+const OLD: usize = 0;
+const NEW: usize = 1;
+
+/// Whether there are calls that are decided apart in one direction.
+#[derive(Debug, Clone)]
+pub(crate) enum Parted {
+    /// This one is: as the old rules decide it, as the new ones do.
+    Example(Box<Apart>),
+    /// There are none, and that is proved.
+    Never,
+    /// None was found, and that is all.
+    Nothing { why: String },
+}
+
+/// What becomes of the calls of one tool.
+#[derive(Debug, Clone)]
+pub(crate) struct Change {
+    pub(crate) widened: Parted,
+    pub(crate) narrowed: Parted,
+}
+
+/// Two sets of rules that are held against the same tools.
+#[derive(Clone, Copy)]
+pub(crate) struct Pair<'a> {
+    pub(crate) old: &'a Rules,
+    pub(crate) new: &'a Rules,
+}
+
+impl Prover {
+    pub(crate) async fn diff(
+        &mut self,
+        pair: Pair<'_>,
+        subject: &Subject,
+        seeds: &[Seed],
+    ) -> Change {
+        let policies: Vec<_> = [pair.old, pair.new]
+            .into_iter()
+            .filter_map(Rules::policies)
+            .collect();
+        let theory = theory(&policies, subject);
+        let floor = pair
+            .old
+            .floor(&subject.tool)
+            .max(pair.new.floor(&subject.tool));
+        let is_same = theory.as_ref().is_ok_and(Theory::is_same);
+        if is_same || floor == Level::Deny {
+            return Change {
+                widened: Parted::Never,
+                narrowed: Parted::Never,
+            };
+        }
+        let mut found = ever::compare(pair.old, pair.new, subject, seeds, TRIES_FIRST);
+        let asked = Asked {
+            pair,
+            subject,
+            theory: &theory,
+            floor,
+        };
+        let wider = self.one_way(&asked, NEW, &mut found).await;
+        let narrower = self.one_way(&asked, OLD, &mut found).await;
+        if is_open(&wider, found.widened.as_ref()) || is_open(&narrower, found.narrowed.as_ref()) {
+            let more = ever::compare(pair.old, pair.new, subject, seeds, TRIES_ALL);
+            found = found.or(more);
+        }
+        Change {
+            widened: parted(found.widened, wider),
+            narrowed: parted(found.narrowed, narrower),
+        }
+    }
+
+    /// Whether the rules of side `more` let no call through that the others do not; an error
+    /// says why that is not known.
+    async fn one_way(
+        &mut self,
+        asked: &Asked<'_>,
+        more: usize,
+        found: &mut Compared,
+    ) -> Result<(), String> {
+        let less = NEW - more;
+        let is_found = |found: &Compared| match more {
+            NEW => found.widened.is_some(),
+            _ => found.narrowed.is_some(),
+        };
+        if is_found(found) {
+            return Err(String::new());
+        }
+        let theory = asked.theory.as_ref().map_err(Clone::clone)?;
+        let mut open = None;
+        for (approval, level) in (0..).zip(LEVELS) {
+            if level < asked.floor || level == Level::Deny {
+                continue;
+            }
+            let [what, but] = [more, less].map(|side| Lets { side, approval });
+            match self.ask(theory, what, Some(but)).await {
+                Verdict::Proved => {}
+                Verdict::Open { why } => open = Some(why),
+                Verdict::Model(model) => {
+                    let Pair { old, new } = asked.pair;
+                    let made = ever::compare_model(old, new, asked.subject, &model);
+                    *found = std::mem::take(found).or(made);
+                    if is_found(found) {
+                        return Err(String::new());
+                    }
+                    let why = "the solver thinks that there is one, and no call could be made \
+                               that the rules confirm";
+                    open = Some(why.to_owned());
+                }
+            }
+        }
+        match (open, theory.may_err(less)) {
+            (Some(why), _) => Err(why),
+            // What is denied by an error there is allowed as far as a solver knows.
+            (None, Some(rule)) => Err(format!("an error in the rule `{rule}` denies too")),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+struct Asked<'a> {
+    pair: Pair<'a>,
+    subject: &'a Subject,
+    theory: &'a Result<Theory, String>,
+    floor: Level,
+}
+
+fn is_open(proof: &Result<(), String>, example: Option<&Apart>) -> bool {
+    proof.is_err() && example.is_none()
+}
+
+fn parted(example: Option<Apart>, proof: Result<(), String>) -> Parted {
+    match (example, proof) {
+        (Some(apart), _) => Parted::Example(apart.into()),
+        (None, Ok(())) => Parted::Never,
+        (None, Err(why)) => Parted::Nothing { why },
+    }
+}

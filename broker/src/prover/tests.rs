@@ -1,0 +1,314 @@
+//! Proofs held against the engine: ten thousand calls for each set of rules, and
+//! programs that are no solver.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::LazyLock;
+
+use airlock_core::catalog::Effects;
+use airlock_core::facts::Writes;
+use airlock_core::flow::{Field, Labelling};
+use airlock_core::id::ToolId;
+use airlock_core::policy::ever::{self, Subject, Surroundings};
+use airlock_core::policy::{Policies, PolicyFile, Vocabulary};
+use airlock_core::rules::{Level, Rules};
+use codegen::description::Description;
+use codegen::shape::ToolShape;
+use serde_json::json;
+
+use super::*;
+use crate::scratch::Scratch;
+
+/// Calls that are made up for each set of rules that something is proved of.
+const CALLS: usize = 10_000;
+
+struct Set {
+    rules: Rules,
+    subject: Subject,
+}
+
+/// One tool with arguments of every kind, and what is said of it.
+fn set(texts: &str, labelling: Labelling) -> Set {
+    let schema = json!({"type": "object", "required": ["path", "count", "serial"], "properties": {
+        "serial": {"type": "integer"},
+        "path": {"type": "string"},
+        "count": {"type": "integer", "minimum": 0, "maximum": 1000},
+        "mode": {"enum": ["read", "write", "delete"]},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "force": {"type": "boolean"},
+        "size": {"type": "number"},
+        "to": {"type": "string"},
+        "filter": {"type": "object", "properties": {
+            "owner": {"type": "string"}, "depth": {"type": "integer"}}},
+    }});
+    let tool = ToolId::parse("box.put").unwrap();
+    let listed = json!({"name": "put", "inputSchema": schema});
+    let description = Description::parse("box", &listed).unwrap();
+    let mut vocabulary = Vocabulary::new();
+    let groups = ["own".to_owned()].into();
+    vocabulary.add(
+        &tool,
+        Effects::default(),
+        &groups,
+        &ToolShape::of(&description),
+    );
+    let rules = texts.split("---").enumerate().map(|(at, text)| {
+        let prompt = if text.contains("approval") {
+            "@prompt(\"?\")"
+        } else {
+            ""
+        };
+        let text = text.trim().trim_end_matches(';');
+        format!("@id(\"r{at}\") @owner(\"o\") @reason(\"r\") {prompt} {text};\n")
+    });
+    let file = PolicyFile {
+        name: "a.cedar".into(),
+        text: rules.collect(),
+        tightens: false,
+    };
+    let policies = Policies::load(&[file], vocabulary, true).unwrap();
+    let subject = Subject::new(tool, labelling, &schema, &Surroundings::default()).unwrap();
+    Set {
+        rules: Rules::new(Vec::new(), false).with_policies(std::sync::Arc::new(policies)),
+        subject,
+    }
+}
+
+fn mailing() -> Labelling {
+    Labelling {
+        writes: Writes {
+            external: true,
+            state: false,
+        },
+        destinations: vec![Field::parse("/to").unwrap()],
+        paths: vec![Field::parse("/path").unwrap()],
+        ..Labelling::default()
+    }
+}
+
+const ALL: &str = "(principal, action, resource)";
+
+/// Rules whose edges are numbers, texts, sets, what is optional, and facts.
+fn sets() -> Vec<Set> {
+    let texts = [
+        "permit@ when { context.args.count < 10 && context.args.count > 8 } --- \
+         forbid@ when { context.args.count == 9 } --- permit@ when { context.approval >= 1 }",
+        "permit@ when { context.args has mode && context.args.mode == \"write\" } --- \
+         forbid@ unless { context.args has mode && [\"read\", \"delete\"].contains(context.args.mode) }",
+        "permit@ when { context.args has tags && !context.args.tags.isEmpty() && \
+         [\"a\", \"b\"].containsAll(context.args.tags) } --- \
+         forbid@ when { context.args has tags && context.args.tags.containsAny([\"a\", \"b\"]) } \
+         unless { context.approval >= 2 }",
+        "permit@ when { context.args has filter && context.args.filter has depth && \
+         context.args.filter.depth * 2 == 7 } --- permit@ when { context.approval >= 2 }",
+        "permit@ when { context.counts.calls_run < 3 && context.counts.calls_session >= 5 && \
+         context.time.hour < 6 && context.time.weekday >= 6 } --- \
+         forbid@ when { context.labels.contains(\"untrusted\") } unless { context.approval >= 1 }",
+        "permit@ when { context.disclosed || context.args.serial == 3 } --- \
+         forbid@ when { context.args.serial < 10 } unless { context.approval >= 1 } --- \
+         forbid@ when { !(context.args has serial) } --- \
+         forbid@ when { context.args has serial && context.args.serial > 10 && context.args.serial != 20 }",
+        "permit@ when { context has dest_hosts && [\"docs.rs\"].containsAll(context.dest_hosts) } --- \
+         forbid@ unless { context has dest_domains && context.dest_domains.contains(\"corp.example\") } --- \
+         permit@ when { context.approval >= 1 && context.script_trusted }",
+        "permit@ when { context has dest_explained && context.dest_explained } --- \
+         forbid@ when { context.dest_unexplained.isEmpty() && context has dest_explained } \
+         unless { context.approval >= 1 }",
+        "permit@ when { if context.args has force then context.args.force else context.disclosed } --- \
+         forbid@ when { !context.unmodelled.isEmpty() } --- \
+         forbid@ unless { context.writes.external } --- \
+         forbid@ when { context has path_roots && context.path_roots.contains(\"outside\") } \
+         unless { context.approval >= 2 }",
+        "permit@ when { context.args.count >= 1001 } --- permit@ when { !context.disclosed } --- \
+         permit@ when { context.writes.state }",
+    ];
+    let labellings = [Labelling::default(), mailing()];
+    texts
+        .iter()
+        .map(|text| text.replace('@', ALL))
+        .flat_map(|text| labellings.clone().map(|it| set(&text, it)))
+        .collect()
+}
+
+fn prover() -> Option<Prover> {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let named = std::env::var_os("CVC5").map(PathBuf::from);
+    let program = named.or_else(|| cvc5::on_path(&path, Some(&std::env::temp_dir())));
+    if program.is_none() {
+        eprintln!("skipped: there is no cvc5 (apt-get install cvc5), so nothing is proved");
+    }
+    Some(Prover::new(Some(program?)))
+}
+
+/// The solver lives as long as the runtime that started it.
+fn run<T>(task: impl Future<Output = T>) -> T {
+    static RUNTIME: LazyLock<tokio::runtime::Runtime> = LazyLock::new(|| {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(1).enable_all().build().unwrap()
+    });
+    RUNTIME.block_on(task)
+}
+
+const WANTED: [Level; 3] = [Level::Allow, Level::AskRun, Level::AskCall];
+
+fn can(prover: &mut Prover, set: &Set) -> Vec<Answer> {
+    let case = Case {
+        rules: &set.rules,
+        subject: &set.subject,
+        seeds: &[],
+    };
+    run(prover.can(case, &WANTED))
+}
+
+/// Ten thousand calls for each set: what is proved to be impossible is met by none of them, and
+/// what is possible by some, so that a wrong proof would be met too.
+fn hold(sets: &[Set]) {
+    let Some(mut prover) = prover() else { return };
+    let mut proved = 0;
+    for (at, set) in sets.iter().enumerate() {
+        let calls = ever::sample(&set.rules, &set.subject, 7 + at as u64, CALLS);
+        assert!(calls.len() >= CALLS, "set {at}: {} calls", calls.len());
+        for answer in can(&mut prover, set) {
+            let level = answer.level;
+            let met = calls.iter().find(|it| it.level == level);
+            match answer.found {
+                Found::Never => {
+                    proved += 1;
+                    assert!(
+                        met.is_none(),
+                        "set {at}, {level:?}: {}",
+                        met.unwrap().call()
+                    );
+                }
+                Found::Example(example) => {
+                    assert_eq!(example.level, level, "set {at}");
+                    assert!(met.is_some(), "set {at}: the sample meets no {level:?}");
+                }
+                Found::Nothing { why } => panic!("set {at}, {level:?}: {why}"),
+            }
+        }
+    }
+    assert!(
+        proved > 0 && prover.trouble().is_none(),
+        "{proved} {:?}",
+        prover.trouble()
+    );
+}
+
+#[test]
+fn no_call_of_ten_thousand_is_what_is_proved_to_be_impossible_of_an_unlabelled_tool() {
+    hold(&sets().into_iter().step_by(2).collect::<Vec<_>>());
+}
+
+#[test]
+fn no_call_of_ten_thousand_is_what_is_proved_to_be_impossible_of_a_labelled_tool() {
+    hold(&sets().into_iter().skip(1).step_by(2).collect::<Vec<_>>());
+}
+
+fn levels(found: &[Answer]) -> Vec<&'static str> {
+    let word = |answer: &Answer| match answer.found {
+        Found::Example(_) => "yes",
+        Found::Never => "never",
+        Found::Nothing { .. } => "open",
+    };
+    found.iter().map(word).collect()
+}
+
+/// Without asking, with a grant, with a yes to the very call.
+fn check(text: &str, expected: [&str; 3]) {
+    let Some(mut prover) = prover() else { return };
+    let set = set(&text.replace('@', ALL), Labelling::default());
+    let found = can(&mut prover, &set);
+    assert_eq!(levels(&found), expected, "{text}: {found:?}");
+}
+
+#[test]
+fn what_can_become_of_calls_is_told_level_by_level() {
+    let none = ["never", "never", "never"];
+    check("permit@ when { context.args.count < 0 }", none);
+    check(
+        "permit@ when { context.args has mode && context.args.mode == \"burn\" }",
+        none,
+    );
+    check(
+        "permit@; --- forbid@ unless { context.approval >= 2 }",
+        ["never", "never", "yes"],
+    );
+    check(
+        "permit@ when { context.args.count == 977 }",
+        ["yes", "never", "never"],
+    );
+    check("permit@ when { context has dest_hosts }", none);
+    check(
+        "permit@; --- forbid@ when { context.labels.contains(\"untrusted\") } \
+         unless { context.approval >= 1 }",
+        ["yes", "yes", "never"],
+    );
+    // Nothing but a solver finds this one.
+    check(
+        "permit@ when { context.args.count * 37 + context.counts.calls_run * 11 == 20011 && \
+         context.counts.calls_run > 40 && context.counts.calls_run < 61 }",
+        ["yes", "never", "never"],
+    );
+}
+
+/// A number that 64 bits do not hold is required and not seen, and reading it is an error.
+#[test]
+fn a_required_number_that_rules_do_not_see_is_thought_of() {
+    let never = ["never", "never", "never"];
+    check(
+        "permit@ when { !(context.args has serial) }",
+        ["yes", "never", "never"],
+    );
+    check("permit@ when { !(context.args has count) }", never);
+    let serial = "permit@ when { context.args.serial > 5 || !(context.args has serial) }";
+    check(serial, ["yes", "never", "never"]);
+    let other = "permit@; --- forbid@ when { context.args.serial < 5 } --- \
+                 forbid@ when { context.args has serial && context.args.serial >= 5 }";
+    check(other, never);
+}
+
+#[test]
+fn without_a_solver_only_what_the_text_says_is_proved() {
+    let of = |text: &str| set(&text.replace('@', ALL), Labelling::default());
+    let set = of(
+        "permit@ when { context.args.count == 1 && context.args.count == 2 } --- \
+                  permit@ when { context.approval >= 1 }",
+    );
+    let mut nobody = Prover::new(None);
+    let found = can(&mut nobody, &set);
+    assert_eq!(levels(&found), ["open", "yes", "open"]);
+    let asking = of("permit@ when { context.approval >= 1 }");
+    assert_eq!(levels(&can(&mut nobody, &asking))[0], "never");
+}
+
+/// A program that is no solver, in the words of a shell.
+fn liar(scratch: &Scratch, script: &str) -> Prover {
+    let path = scratch.file("cvc5", &format!("#!/bin/sh\n{script}\n"));
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut prover = Prover::new(Some(path));
+    prover.wall = Duration::from_millis(500);
+    prover
+}
+
+#[test]
+fn a_solver_that_dies_hangs_babbles_or_always_says_the_same_proves_nothing() {
+    let text = "permit@ when { context.args.count == 1 && context.args.count == 2 }";
+    let set = set(&text.replace('@', ALL), Labelling::default());
+    for script in [
+        "exit 1",
+        "sleep 600",
+        "while true; do echo unsat; done",
+        "echo sat; echo unsat; echo 'hello, world'; sleep 600",
+        "printf 'sat\\nunsat\\n'; head -c 10000000 /dev/zero",
+        "while read line; do case $line in *check-sat*) echo sat;; esac; done",
+    ] {
+        let scratch = Scratch::new();
+        let mut prover = liar(&scratch, script);
+        let found = can(&mut prover, &set);
+        assert_eq!(levels(&found)[0], "open", "{script}");
+        assert!(prover.trouble().is_some(), "{script}");
+    }
+    let mut missing = Prover::new(Some("/no/such/cvc5".into()));
+    assert_eq!(levels(&can(&mut missing, &set))[0], "open");
+    assert!(missing.trouble().unwrap().contains("cannot be started"));
+}

@@ -1,0 +1,195 @@
+//! What can ever become of calls: each example is confirmed by `explain`, and
+//! what is not proved is not called proved.
+
+use serde_json::{Value, json};
+use tests::command::{Ended, Home};
+use tests::solver;
+
+const NOTES: &str = "@owner(\"o\") @reason(\"because\")";
+
+fn tools() -> Value {
+    let text = json!({"type": "string"});
+    let schema = json!({"type": "object", "required": ["to"], "properties": {
+        "to": text, "size": {"type": "integer"}, "mode": {"enum": ["draft", "now"]},
+    }});
+    let tool = |name: &str| json!({"name": name, "inputSchema": schema});
+    json!({"tools": [tool("send"), tool("draft"), tool("burn")]})
+}
+
+/// Rules of which each tool gets something else.
+fn home() -> Home {
+    let home = Home::new();
+    home.write("mail.json", tools().to_string());
+    let rules = format!(
+        "@id(\"small\") {NOTES} permit(principal, action == Action::\"mail.send\", resource)\n\
+         when {{ context.args has size && context.args.size < 10 }};\n\
+         @id(\"asked\") {NOTES} @prompt(\"?\")\n\
+         permit(principal, action in Action::\"server:mail\", resource)\n\
+         when {{ context.approval >= 1 }};\n\
+         @id(\"never-both\") {NOTES} permit(principal, action == Action::\"mail.draft\", resource)\n\
+         when {{ context.args has mode && context.args.mode == \"now\" && context.args.mode == \"draft\" }};\n\
+         @id(\"no-burning\") {NOTES} forbid(principal, action == Action::\"mail.burn\", resource);\n"
+    );
+    home.write("rules/a.cedar", rules);
+    home
+}
+
+fn can(home: &Home, more: &[&str]) -> Ended {
+    let mut args = vec!["policy", "can", "--policy", "rules", "--from", "mail.json"];
+    args.extend(more);
+    home.run(args)
+}
+
+fn words(answers: &Value) -> Vec<String> {
+    let word = |answer: &Value| match answer["how"].as_str().unwrap() {
+        "example" => "yes".to_owned(),
+        "proved" => "never".to_owned(),
+        _ => "open".to_owned(),
+    };
+    answers.as_array().unwrap().iter().map(word).collect()
+}
+
+fn check(found: &Ended, tool: &str, expected: &[&str]) {
+    let told = found.json();
+    let tools = told["tools"].as_array().unwrap();
+    let told = tools.iter().find(|it| it["tool"] == tool).unwrap();
+    assert_eq!(words(&told["answers"]), expected, "{tool}: {found}");
+}
+
+#[test]
+fn each_tool_is_told_level_by_level_and_explain_confirms_each_example() {
+    let Some(_) = solver::path() else { return };
+    let home = home();
+    let found = can(&home, &["--json"]).expect_code(0);
+    check(&found, "mail.send", &["yes", "yes", "never"]);
+    check(&found, "mail.draft", &["never", "yes", "never"]);
+    check(&found, "mail.burn", &["never", "never", "never"]);
+    let mut confirmed = 0;
+    for tool in found.json()["tools"].as_array().unwrap() {
+        for answer in tool["answers"].as_array().unwrap() {
+            if answer["possible"] != true {
+                continue;
+            }
+            let call = answer["call"].to_string();
+            let explained = ["policy", "explain", &call, "--policy", "rules"];
+            let explained = home.run([&explained[..], &["--from", "mail.json"]].concat());
+            let expected = match answer["level"].as_str().unwrap() {
+                "allow" => "decision: allowed",
+                "ask" => "decision: asked about; a grant of the run would do",
+                _ => "decision: asked about; only a yes to this very call will do",
+            };
+            assert!(explained.stdout.contains(expected), "{call}: {explained}");
+            for reason in answer["reasons"].as_array().unwrap() {
+                let reason = reason.as_str().unwrap();
+                assert!(explained.stdout.contains(reason), "{call}: {explained}");
+            }
+            confirmed += 1;
+        }
+    }
+    assert_eq!(confirmed, 3);
+}
+
+#[test]
+fn without_asking_alone_is_told_for_a_person_and_as_sarif() {
+    let Some(path) = solver::path() else { return };
+    let home = home();
+    let text = can(&home, &["--auto", "mail.send"]).expect_code(0).stdout;
+    assert!(
+        text.starts_with("mail.send\n  without asking: yes\n    {\"tool\":"),
+        "{text}"
+    );
+    assert!(
+        text.contains("why: rule `small` (rules/a.cedar:1) permits"),
+        "{text}"
+    );
+    assert!(
+        text.contains(&format!("proved by {}", path.display())),
+        "{text}"
+    );
+    assert!(
+        text.contains("assuming: nobody has given a grant"),
+        "{text}"
+    );
+    let text = can(&home, &["--auto", "mail.*"]).expect_code(0).stdout;
+    let counted = "3 tools: 1 can be called without asking, 2 never can";
+    assert!(text.contains(counted), "{text}");
+    let text = can(&home, &["mail.sned"]).expect_code(2).stderr;
+    assert!(text.contains("did you mean `mail.send`?"), "{text}");
+    let sarif = can(&home, &["--auto", "--format", "sarif"])
+        .expect_code(0)
+        .json();
+    assert_eq!(sarif["version"], "2.1.0");
+    let results = sarif["runs"][0]["results"].as_array().unwrap();
+    assert_eq!(results.len(), 1, "{sarif}");
+    assert_eq!(results[0]["ruleId"], "may-run-unasked");
+    let place = &results[0]["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "rules/a.cedar");
+    assert_eq!(place["region"]["startLine"], 1);
+}
+
+#[test]
+fn without_a_solver_it_enumerates_and_says_so() {
+    let home = home();
+    let run = |solver: Option<&str>, more: &[&str]| {
+        let mut args = vec!["policy", "can", "--policy", "rules", "--from", "mail.json"];
+        args.extend(more);
+        let mut command = home.airlock(args);
+        command.env("PATH", home.path());
+        solver.iter().for_each(|it| {
+            command.env("CVC5", it);
+        });
+        tests::command::start(&mut command, "")
+            .wait()
+            .expect_code(0)
+    };
+    let found = run(None, &["--json"]);
+    check(&found, "mail.send", &["yes", "yes", "open"]);
+    check(&found, "mail.draft", &["open", "yes", "open"]);
+    assert_eq!(found.json()["solver"], Value::Null);
+    let text = run(None, &["--auto", "mail.draft"]).stdout;
+    let expected = "without asking: none found (enumerated: there is no solver)";
+    assert!(text.contains(expected), "{text}");
+    assert!(text.contains("install it, or set CVC5"), "{text}");
+    // What is named as the solver and is none proves nothing either.
+    let text = run(Some("/bin/cat"), &["--auto", "mail.draft"]).stdout;
+    assert!(
+        text.contains("none found (enumerated: the solver failed"),
+        "{text}"
+    );
+    assert!(!text.contains("never (proved)"), "{text}");
+}
+
+#[test]
+fn a_labelled_tool_names_real_places_and_broken_rules_are_shown() {
+    let Some(_) = solver::path() else { return };
+    let home = home();
+    let config = "known_destinations = [\"@corp.example\"]\n\
+                  [labels.mail]\nreads = []\nwrites = [\"external\"]\ndestinations = [\"/to\"]\n";
+    home.write("airlock.toml", config);
+    let rule = format!(
+        "@id(\"own\") {NOTES} permit(principal, action == Action::\"mail.send\", resource)\n\
+         when {{ context has dest_domains && [\"corp.example\"].containsAll(context.dest_domains) }};\n\
+         @id(\"pages\") {NOTES} permit(principal, action == Action::\"mail.draft\", resource)\n\
+         when {{ context has dest_hosts && context has dest_domains }};"
+    );
+    home.write("rules/a.cedar", rule);
+    let found = can(&home, &["--json", "--auto", "--config", "airlock.toml"]).expect_code(0);
+    check(&found, "mail.send", &["yes"]);
+    check(&found, "mail.draft", &["never"]);
+    let told = found.json();
+    let send = told["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|it| it["tool"] == "mail.send");
+    let call = &send.unwrap()["answers"][0]["call"];
+    assert_eq!(call["args"]["to"], "someone@corp.example", "{call}");
+    assert_eq!(
+        call["facts"]["dest_domains"],
+        json!(["corp.example"]),
+        "{call}"
+    );
+    home.write("rules/a.cedar", "permit(principal, action, resource);");
+    let found = can(&home, &[]).expect_code(32);
+    assert!(found.stdout.contains("a rule without @id"), "{found}");
+}

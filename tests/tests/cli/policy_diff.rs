@@ -1,0 +1,322 @@
+//! What a change of rules lets through and takes away: pairs of folders, each
+//! told right, each example decided by both as it is said.
+
+use serde_json::{Value, json};
+use tests::command::{Ended, Home};
+use tests::solver;
+
+fn tools() -> Value {
+    let text = json!({"type": "string"});
+    let schema = json!({"type": "object", "required": ["to", "count", "serial"], "properties": {
+        "serial": {"type": "integer"},
+        "to": text, "count": {"type": "integer", "minimum": 0, "maximum": 100},
+        "mode": {"enum": ["draft", "now"]}, "huge": {"type": "integer"},
+        "tags": {"type": "array", "items": text},
+    }});
+    let tool = |name: &str| json!({"name": name, "inputSchema": schema});
+    json!({"tools": [tool("send"), tool("read")]})
+}
+
+/// Rules in short: `send|read|all`, then permit or forbid, then a condition; `;` between them.
+fn folder(short: &str) -> String {
+    let rules = short.split(';').map(str::trim).filter(|it| !it.is_empty());
+    let rule = |(at, rule): (usize, &str)| {
+        let mut words = rule.splitn(3, ' ');
+        let action = match words.next().unwrap() {
+            "all" => "action".to_owned(),
+            tool => format!("action == Action::\"mail.{tool}\""),
+        };
+        let effect = words.next().unwrap();
+        let condition = words.next().unwrap_or_default();
+        let prompt = if condition.contains("approval") {
+            "@prompt(\"?\")"
+        } else {
+            ""
+        };
+        format!(
+            "@id(\"r{at}\") @owner(\"o\") @reason(\"because\") {prompt}\n\
+             {effect}(principal, {action}, resource) {condition};\n"
+        )
+    };
+    rules.enumerate().map(rule).collect()
+}
+
+fn home(old: &str, new: &str) -> Home {
+    let home = Home::new();
+    home.write("mail.json", tools().to_string());
+    home.write("old/a.cedar", folder(old));
+    home.write("new/a.cedar", folder(new));
+    home
+}
+
+fn diff(home: &Home, more: &[&str]) -> Ended {
+    home.run(
+        [
+            &["policy", "diff", "old", "new", "--from", "mail.json"],
+            more,
+        ]
+        .concat(),
+    )
+}
+
+/// What `explain` says of a call under one folder.
+fn level(home: &Home, folder: &str, call: &Value) -> &'static str {
+    let call = call.to_string();
+    let args = [
+        "policy",
+        "explain",
+        &call,
+        "--policy",
+        folder,
+        "--from",
+        "mail.json",
+    ];
+    let explained = home.run(args).expect_code(0).stdout;
+    let of = [
+        ("decision: allowed", "allow"),
+        ("decision: asked about; a grant", "ask"),
+        ("decision: asked about; only", "ask-call"),
+        ("decision: denied (denied)", "deny"),
+    ];
+    let found = of.iter().find(|(words, _)| explained.contains(words));
+    found.unwrap_or_else(|| panic!("{explained}")).1
+}
+
+const LEVELS: [&str; 4] = ["allow", "ask", "ask-call", "deny"];
+
+/// `expected`: of all tools, then of `mail.send`.
+fn check(old: &str, new: &str, expected: [&str; 2]) {
+    if solver::path().is_none() {
+        return;
+    }
+    let home = home(old, new);
+    let code = if matches!(expected[0], "widened" | "both") {
+        32
+    } else {
+        0
+    };
+    let found = diff(&home, &["--json", "--require-proof"]).expect_code(code);
+    let told = found.json();
+    assert_eq!(told["change"], expected[0], "{old} -> {new}: {found}");
+    assert_eq!(told["proved"], true, "{old} -> {new}: {found}");
+    for tool in told["tools"].as_array().unwrap() {
+        if tool["tool"] == "mail.send" {
+            assert_eq!(tool["change"], expected[1], "{old} -> {new}: {found}");
+        }
+        for way in ["widened", "narrowed"] {
+            let told = &tool[way];
+            if told["found"] != true {
+                continue;
+            }
+            let place = |folder: &str| {
+                let level = level(&home, folder, &told["call"]);
+                assert_eq!(
+                    level, told[folder]["level"],
+                    "{old} -> {new}, {folder}: {told}"
+                );
+                LEVELS.iter().position(|it| *it == level).unwrap()
+            };
+            let (before, after) = (place("old"), place("new"));
+            assert_eq!(way == "widened", after < before, "{old} -> {new}: {told}");
+        }
+    }
+}
+
+/// Nine tenths of what a reviewer meets: bounds, words, sets, labels, levels, scopes.
+#[test]
+fn of_twenty_pairs_each_is_told_right_and_each_example_holds_under_both() {
+    const LESS: &str = "send permit when { context.args.count < 10 }";
+    let pairs = [
+        (LESS, LESS, ["equal", "equal"]),
+        // Another text that says the same.
+        (
+            LESS,
+            "send permit when { context.args.count <= 9 }",
+            ["equal", "equal"],
+        ),
+        (
+            LESS,
+            "send permit when { context.args.count < 11 }",
+            ["widened", "widened"],
+        ),
+        (
+            LESS,
+            "send permit when { context.args.count < 9 }",
+            ["narrowed", "narrowed"],
+        ),
+        (
+            LESS,
+            "send permit when { context.args.count > 5 }",
+            ["both", "both"],
+        ),
+        // The schema has no negative counts.
+        (
+            LESS,
+            "send permit when { context.args.count < 10 || context.args.count < 0 }",
+            ["equal", "equal"],
+        ),
+        (LESS, "", ["narrowed", "narrowed"]),
+        ("", LESS, ["widened", "widened"]),
+        ("send permit", "all permit", ["widened", "equal"]),
+        ("all permit", "send permit", ["narrowed", "equal"]),
+        (
+            "all permit",
+            "send permit ; read permit",
+            ["equal", "equal"],
+        ),
+        (
+            "all permit when { context.approval >= 1 }",
+            "all permit when { context.approval >= 2 }",
+            ["narrowed", "narrowed"],
+        ),
+        (
+            "all permit ; send forbid unless { context.approval >= 2 }",
+            "all permit ; send forbid unless { context.approval >= 1 }",
+            ["widened", "widened"],
+        ),
+        (
+            "all permit ; all forbid when { context.labels.contains(\"private\") }",
+            "all permit ; all forbid when { context.labels.contains(\"untrusted\") }",
+            ["both", "both"],
+        ),
+        (
+            "all permit ; all forbid when { context.labels.containsAny([\"private\", \"untrusted\"]) }",
+            "all permit ; all forbid when { context.labels.containsAll([\"private\", \"untrusted\"]) }",
+            ["widened", "widened"],
+        ),
+        (
+            "send permit when { context.args has mode && context.args.mode == \"draft\" }",
+            "send permit when { context.args has mode && context.args.mode != \"now\" }",
+            ["equal", "equal"],
+        ),
+        (
+            "send permit when { context.args has tags && [\"a\"].containsAll(context.args.tags) }",
+            "send permit when { context.args has tags && context.args.tags.contains(\"a\") }",
+            ["both", "both"],
+        ),
+        (
+            "send permit ; send forbid when { context.time.hour >= 22 }",
+            "send permit ; send forbid when { context.time.hour > 23 }",
+            ["widened", "widened"],
+        ),
+        (
+            "all permit ; send forbid when { context.counts.calls_run >= 20 }",
+            "all permit ; send forbid when { context.counts.calls_run > 10 }",
+            ["narrowed", "narrowed"],
+        ),
+        // Reading a number that is too large is an error, and an error denies.
+        (
+            "send permit ; send forbid when { context.args.serial == 1 }",
+            "send permit ; send forbid when { context.args has serial && context.args.serial == 1 }",
+            ["widened", "widened"],
+        ),
+        // What one rule takes another one gives elsewhere.
+        (
+            "send permit when { context.args.to == \"a\" } ; read permit",
+            "send permit when { context.args.to == \"b\" } ; read permit when { context.args.count == 3 }",
+            ["both", "both"],
+        ),
+        // An unlabelled tool writes, so this takes nothing and gives nothing.
+        (
+            "send permit",
+            "send permit ; read permit when { !context.writes.state }",
+            ["equal", "equal"],
+        ),
+        (
+            "send permit when { context.args.serial == 33 }",
+            "send permit when { context.args.serial > 32 && context.args.serial < 34 }",
+            ["equal", "equal"],
+        ),
+    ];
+    assert!(pairs.len() >= 20);
+    for (old, new, expected) in pairs {
+        check(old, new, expected);
+    }
+}
+
+#[test]
+fn a_change_is_told_for_a_person_and_as_sarif_and_stops_a_gate() {
+    if solver::path().is_none() {
+        return;
+    }
+    let home = home("send permit when { context.args.count < 10 }", "all permit");
+    let text = diff(&home, &[]).expect_code(32).stdout;
+    assert!(
+        text.starts_with("mail.read: widened\n  widened: deny, now allow\n    {\"tool\""),
+        "{text}"
+    );
+    assert!(
+        text.contains("    old: no rule of the policies permits it\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("    new: rule `r0` (new/a.cedar:1) permits: because\n"),
+        "{text}"
+    );
+    let counted = "2 tools: widened; 2 widened, 0 narrowed, 0 both, 0 equal (proved)";
+    assert!(text.contains(counted), "{text}");
+    let sarif = diff(&home, &["--format", "sarif"]).expect_code(32).json();
+    let results = sarif["runs"][0]["results"].as_array().unwrap();
+    assert_eq!(results.len(), 2, "{sarif}");
+    assert_eq!(
+        (&results[0]["ruleId"], &results[0]["level"]),
+        (&json!("widened"), &json!("error"))
+    );
+    let only = diff(&home, &["--tool", "mail.read", "--json"])
+        .expect_code(32)
+        .json();
+    assert_eq!(only["tools"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn without_a_proof_equal_is_not_said_to_be_proved() {
+    let same = home("send permit", "send permit");
+    let other = home(
+        "send permit when { context.args.count < 10 }",
+        "send permit when { context.args.count <= 9 }",
+    );
+    let run = |home: &Home, more: &[&str]| {
+        let args = ["policy", "diff", "old", "new", "--from", "mail.json"];
+        let mut command = home.airlock([&args, more].concat());
+        command.env("PATH", home.path());
+        tests::command::start(&mut command, "").wait()
+    };
+    // By their texts alone.
+    let text = run(&same, &["--require-proof"]).expect_code(0).stdout;
+    assert!(
+        text.contains("1 tools") || text.contains("2 equal (proved)"),
+        "{text}"
+    );
+    let text = run(&other, &[]).expect_code(0).stdout;
+    assert!(text.contains("; of 1 not all is proved"), "{text}");
+    assert!(
+        text.contains("widened: none found (enumerated: there is no solver)"),
+        "{text}"
+    );
+    run(&other, &["--require-proof"]).expect_code(32);
+}
+
+/// An error denies: taking away the rule that errs lets more through, and no solver sees it.
+#[test]
+fn a_rule_that_may_err_is_no_proof_that_nothing_is_widened() {
+    if solver::path().is_none() {
+        return;
+    }
+    let home = home(
+        "send permit ; send forbid when { context.args has huge && context.args.huge + 1 == 0 }",
+        "send permit ; send forbid when { context.args has huge && context.args.huge == -1 }",
+    );
+    let found = diff(&home, &["--json"]);
+    let told = found.json();
+    let tools = told["tools"].as_array().unwrap();
+    let send = tools.iter().find(|it| it["tool"] == "mail.send").unwrap();
+    match send["widened"]["how"].as_str().unwrap() {
+        // Found by trying: the largest number there is.
+        "example" => {
+            assert_eq!(level(&home, "old", &send["widened"]["call"]), "deny");
+            assert_eq!(level(&home, "new", &send["widened"]["call"]), "allow");
+        }
+        how => assert_eq!(how, "enumerated", "{found}"),
+    }
+    assert_ne!(send["widened"]["how"], "proved", "{found}");
+}
