@@ -7,23 +7,24 @@ mod diff;
 mod ever;
 mod explain;
 mod format;
+mod replay;
 mod sources;
 mod table;
 
-use std::path::PathBuf;
-
 use airlock_core::policy::Finding;
 use airlock_core::problem::Problem;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::json;
 
 use super::screen::Screen;
 use super::{Outcome, print, print_json};
 use crate::config::Environment;
 use can::CanOptions;
+use cases::TestOptions;
 use check::CheckOptions;
 use diff::DiffOptions;
 use explain::ExplainOptions;
+use replay::ReplayOptions;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PolicyCommand {
@@ -37,26 +38,19 @@ pub(super) enum PolicyCommand {
     Can(Box<CanOptions>),
     /// What a change of rules lets through or takes away; ends with 32 when it lets more through
     Diff(Box<DiffOptions>),
-}
-
-#[derive(Debug, Args)]
-pub(super) struct TestOptions {
-    /// Folders of rules with their cases
-    #[arg(value_name = "FOLDER", required = true)]
-    folders: Vec<PathBuf>,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
+    /// How the calls of recorded runs would be decided now
+    Replay(Box<ReplayOptions>),
 }
 
 impl PolicyCommand {
     pub(super) fn is_json(&self) -> bool {
         match self {
             Self::Check(options) => options.format.is_json(),
-            Self::Test(options) => options.json,
+            Self::Test(options) => options.is_json(),
             Self::Explain(options) => options.json,
             Self::Can(options) => options.format.is_json(),
             Self::Diff(options) => options.format.is_json(),
+            Self::Replay(options) => options.format.is_json(),
         }
     }
 }
@@ -65,10 +59,11 @@ pub(super) fn run(command: PolicyCommand, environment: &Environment) -> Outcome 
     let screen = Screen::of_process(environment, false);
     match command {
         PolicyCommand::Check(options) => check::run(*options, environment, &screen),
-        PolicyCommand::Test(options) => cases::test(&options.folders, options.json),
+        PolicyCommand::Test(options) => cases::run(&options),
         PolicyCommand::Explain(options) => explain::run(*options, environment, &screen),
         PolicyCommand::Can(options) => can::run(*options, environment, &screen),
         PolicyCommand::Diff(options) => diff::run(*options, environment, &screen),
+        PolicyCommand::Replay(options) => replay::run(*options, environment, &screen),
     }
 }
 

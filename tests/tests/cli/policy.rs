@@ -150,7 +150,9 @@ fn a_case_that_comes_out_otherwise_and_a_rule_without_a_case_fail() {
     );
     let ended = home.run(["policy", "test", "rules"]).expect_code(32);
     assert!(
-        ended.stdout.contains("the rule `x` decides no case"),
+        ended
+            .stdout
+            .contains("the rule `x` (rules/a.cedar:1) decides no case"),
         "{ended}"
     );
     let cases = "[tools.\"a.b\"]\n[[cases]]\nname = \"n\"\ntool = \"a.b\"\nlevel = \"LEVEL\"\n";

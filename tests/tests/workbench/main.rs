@@ -1,5 +1,7 @@
 //! What reviewers of policies work with: `airlock policy` from outside, on
 //! folders, lists and journals, with no server running.
 
+mod cases;
 mod planted;
+mod replay;
 mod sarif;

@@ -1,45 +1,97 @@
 //! `airlock policy test`: each case is decided by the rules of all folders, and
 //! each rule has to decide at least one case.
 
-use std::collections::BTreeSet;
+mod shown;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use airlock_core::policy::{Judged, Policies, PolicyFile};
+use airlock_core::policy::{Finding, Judged, Place, Policies, PolicyFile, Vocabulary};
 use airlock_core::problem::Problem;
+use clap::{Args, ValueEnum};
+use codegen::closest::closest;
 use serde::Serialize;
-use serde_json::json;
 
-use super::super::{Outcome, exit, print, print_json};
-use super::show_findings;
+use super::check;
+use super::format::{Files, Format};
 use super::table::{self, Case, Table};
+use crate::cli::{Outcome, exit, print};
 use crate::config::{policies, rule_folder};
-use crate::render::escape;
 
 const ENDING: &str = "cases.toml";
 
+#[derive(Debug, Args)]
+pub(in crate::cli) struct TestOptions {
+    /// Folders of rules with their cases
+    #[arg(value_name = "FOLDER", required = true)]
+    folders: Vec<PathBuf>,
+    /// How it is printed
+    #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
+    format: TestFormat,
+    /// The same as --format json
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum TestFormat {
+    /// For a person
+    #[default]
+    Text,
+    /// One JSON object
+    Json,
+    /// SARIF 2.1.0
+    Sarif,
+    /// JUnit's XML
+    Junit,
+}
+
+impl TestOptions {
+    fn format(&self) -> TestFormat {
+        if self.json {
+            TestFormat::Json
+        } else {
+            self.format
+        }
+    }
+
+    /// Whether a problem is to be printed for a machine, too.
+    pub(super) fn is_json(&self) -> bool {
+        matches!(self.format(), TestFormat::Json | TestFormat::Sarif)
+    }
+}
+
 /// How the cases came out.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default)]
 struct Results {
-    cases: usize,
-    rules: usize,
-    failures: Vec<Failure>,
-    /// Rules that decided no case.
-    uncovered: Vec<String>,
+    cases: Vec<Tried>,
+    /// Each rule's place, and whether it decided a case.
+    rules: BTreeMap<String, (Place, bool)>,
+}
+
+/// A case, and how it came out.
+#[derive(Debug)]
+struct Tried {
+    name: String,
+    place: Place,
+    failure: Option<Failure>,
 }
 
 /// A case that came out otherwise.
 #[derive(Debug, Serialize)]
 struct Failure {
     case: String,
+    file: String,
+    line: u32,
     expected: String,
     found: String,
     reasons: Vec<String>,
 }
 
-pub(super) fn test(folders: &[PathBuf], as_json: bool) -> Outcome {
+pub(super) fn run(options: &TestOptions) -> Outcome {
     let mut files = Vec::new();
     let mut tables = Vec::new();
-    for folder in folders {
+    for folder in &options.folders {
         files.extend(policies::read(folder, false)?);
         for (name, text) in rule_folder::read(folder, ENDING)? {
             if name.ends_with(ENDING) {
@@ -47,95 +99,110 @@ pub(super) fn test(folders: &[PathBuf], as_json: bool) -> Outcome {
             }
         }
     }
+    let places = Files::of_rules(&options.folders)?.with(&options.folders, ENDING)?;
     match decide(&files, tables) {
-        Ok(results) => results.show(as_json),
-        Err(findings) => {
-            show_findings(&findings, as_json)?;
-            Ok(exit::POLICY)
-        }
+        Ok(results) => results.show(options.format(), &places),
+        Err(findings) => match options.format() {
+            TestFormat::Text => check::show_findings(findings, Format::Text, &places),
+            TestFormat::Json => check::show_findings(findings, Format::Json, &places),
+            TestFormat::Sarif => check::show_findings(findings, Format::Sarif, &places),
+            TestFormat::Junit => {
+                print(&shown::junit_of(&findings))?;
+                Ok(exit::POLICY)
+            }
+        },
     }
 }
 
-type Findings = Vec<airlock_core::policy::Finding>;
-
-fn decide(files: &[PolicyFile], tables: Vec<Table>) -> Result<Results, Findings> {
+fn decide(files: &[PolicyFile], tables: Vec<Table>) -> Result<Results, Vec<Finding>> {
     let mut results = Results::default();
-    let mut hit = BTreeSet::new();
-    let mut ids: BTreeSet<String> = BTreeSet::new();
+    let is_empty = tables.iter().all(|table| table.cases.is_empty());
     for Table { vocabulary, cases } in tables {
         let policies = Policies::load(files, vocabulary, true)?;
-        ids.extend(policies.rules().iter().map(|rule| rule.id.to_string()));
-        for case in &cases {
+        results.know(&policies);
+        for case in cases {
             let judged = policies.judge(&case.tool, &case.args, &case.facts);
-            hit.extend(judged.rules.iter().map(ToString::to_string));
-            results.cases += 1;
-            results.failures.extend(failure(case, &judged));
+            results.add(case, &judged);
         }
     }
-    if results.cases == 0 {
+    if is_empty {
         // Without cases the rules are still read.
-        let policies = Policies::load(files, airlock_core::policy::Vocabulary::new(), true)?;
-        ids.extend(policies.rules().iter().map(|rule| rule.id.to_string()));
+        results.know(&Policies::load(files, Vocabulary::new(), true)?);
     }
-    results.rules = ids.len();
-    results.uncovered = ids.difference(&hit).cloned().collect();
     Ok(results)
 }
 
-fn failure(case: &Case, judged: &Judged) -> Option<Failure> {
-    let found: BTreeSet<String> = judged.rules.iter().map(ToString::to_string).collect();
-    let spelt = |level: &str, rules: &BTreeSet<String>| {
-        let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
-        match rules.as_slice() {
-            [] => format!("{level} by no rule"),
-            rules => format!("{level} by {}", rules.join(", ")),
-        }
-    };
-    let fits = judged.level == case.level && case.rules.is_subset(&found);
-    (!fits).then(|| Failure {
-        case: case.name.clone(),
-        expected: spelt(case.level.as_str(), &case.rules),
-        found: spelt(judged.level.as_str(), &found),
-        reasons: judged.reasons.clone(),
-    })
-}
-
 impl Results {
-    fn show(&self, as_json: bool) -> Result<u8, Problem> {
-        if as_json {
-            print_json(&json!(self))?;
-        } else {
-            print(&escape::block(&self.text()))?;
+    fn know(&mut self, policies: &Policies) {
+        for rule in policies.rules() {
+            let known = self.rules.entry(rule.id.to_string());
+            known.or_insert_with(|| (rule.place.clone(), false));
         }
-        let passed = self.failures.is_empty() && self.uncovered.is_empty();
-        Ok(if passed { exit::DONE } else { exit::POLICY })
     }
 
-    fn text(&self) -> String {
-        let mut text = String::new();
-        for failure in &self.failures {
-            let Failure {
-                case,
-                expected,
-                found,
-                reasons,
-            } = failure;
-            text.push_str(&format!(
-                "FAIL {case}\n  expected {expected}\n     found {found}\n"
-            ));
-            reasons
-                .iter()
-                .for_each(|reason| text.push_str(&format!("           {reason}\n")));
+    fn add(&mut self, case: Case, judged: &Judged) {
+        for rule in &judged.rules {
+            if let Some((_, is_covered)) = self.rules.get_mut(&**rule) {
+                *is_covered = true;
+            }
         }
-        for rule in &self.uncovered {
-            text.push_str(&format!("FAIL the rule `{rule}` decides no case\n"));
-        }
-        let (cases, rules) = (self.cases, self.rules);
-        let failed = self.failures.len();
-        let covered = rules - self.uncovered.len();
-        text.push_str(&format!(
-            "{cases} cases, {failed} failed; {covered} of {rules} rules covered\n"
-        ));
-        text
+        let failure = self.failure(&case, judged);
+        self.cases.push(Tried {
+            name: case.name,
+            place: case.place,
+            failure,
+        });
+    }
+
+    fn failure(&self, case: &Case, judged: &Judged) -> Option<Failure> {
+        let found: BTreeSet<String> = judged.rules.iter().map(ToString::to_string).collect();
+        let spelt = |level: &str, rules: &BTreeSet<String>| {
+            let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
+            match rules.as_slice() {
+                [] => format!("{level} by no rule"),
+                rules => format!("{level} by {}", rules.join(", ")),
+            }
+        };
+        let fits = judged.level == case.level && case.rules.is_subset(&found);
+        (!fits).then(|| Failure {
+            case: format!("{}: {}", case.place.file, case.name),
+            file: case.place.file.to_string(),
+            line: case.place.line,
+            expected: spelt(case.level.as_str(), &case.rules),
+            found: spelt(judged.level.as_str(), &found),
+            reasons: self
+                .unknown(case)
+                .chain(judged.reasons.iter().cloned())
+                .collect(),
+        })
+    }
+
+    /// What a case says of rules that there are not.
+    fn unknown<'a>(&'a self, case: &'a Case) -> impl Iterator<Item = String> + 'a {
+        let unknown = case
+            .rules
+            .iter()
+            .filter(|rule| !self.rules.contains_key(*rule));
+        unknown.map(|rule| {
+            let meant = closest(rule, self.rules.keys().map(String::as_str));
+            let meant = meant.map(|it| format!("; did you mean `{it}`?"));
+            format!("there is no rule `{rule}`{}", meant.unwrap_or_default())
+        })
+    }
+
+    fn failures(&self) -> impl Iterator<Item = &Failure> {
+        self.cases.iter().filter_map(|case| case.failure.as_ref())
+    }
+
+    /// Rules that decided no case.
+    fn uncovered(&self) -> impl Iterator<Item = (&str, &Place)> {
+        let rules = self.rules.iter().filter(|(_, (_, is_covered))| !is_covered);
+        rules.map(|(id, (place, _))| (id.as_str(), place))
+    }
+
+    fn show(&self, format: TestFormat, files: &Files) -> Result<u8, Problem> {
+        self.print(format, files)?;
+        let passed = self.failures().next().is_none() && self.uncovered().next().is_none();
+        Ok(if passed { exit::DONE } else { exit::POLICY })
     }
 }

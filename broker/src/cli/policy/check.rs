@@ -49,6 +49,15 @@ pub(super) fn run(options: CheckOptions, environment: &Environment, screen: &Scr
     checked.show(options.format.format(), &files, Style::default())
 }
 
+/// Rules that cannot be used, for a command that would use them.
+pub(super) fn show_findings(findings: Vec<Finding>, format: Format, files: &Files) -> Outcome {
+    let checked = Checked {
+        findings,
+        ..Checked::default()
+    };
+    checked.show(format, files, Style::default())
+}
+
 /// A warning that is left out.
 struct Exception {
     kind: Kind,

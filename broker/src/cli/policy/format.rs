@@ -7,7 +7,7 @@ use airlock_core::problem::Problem;
 use clap::{Args, ValueEnum};
 
 use crate::cli::print_json;
-use crate::config::policies;
+use crate::config::{policies, rule_folder};
 use crate::render::{self, Sarif};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -57,6 +57,15 @@ impl Files {
             files.add(path, read.map(|file| (file.name, file.text)));
         }
         Ok(files)
+    }
+
+    /// And those of another kind beside them.
+    pub(super) fn with(mut self, paths: &[PathBuf], ending: &str) -> Result<Self, Problem> {
+        for path in paths {
+            let read = rule_folder::read(path, ending)?.into_iter();
+            self.add(path, read.filter(|(name, _)| name.ends_with(ending)));
+        }
+        Ok(self)
     }
 
     fn add(&mut self, path: &Path, read: impl Iterator<Item = (String, String)>) {

@@ -8,7 +8,7 @@ use airlock_core::catalog::Effects;
 use airlock_core::facts::Facts;
 use airlock_core::id::ToolId;
 use airlock_core::limits::Limits;
-use airlock_core::policy::Vocabulary;
+use airlock_core::policy::{Place, Vocabulary};
 use airlock_core::problem::Problem;
 use airlock_core::rules::Level;
 use codegen::closest::closest;
@@ -17,6 +17,7 @@ use codegen::shape::ToolShape;
 use codegen::validate::Validator;
 use serde::{Deserialize, Serialize as _};
 use serde_json::{Map, Value, json};
+use toml::Spanned;
 
 /// Everything in a file, ready to be decided.
 pub(super) struct Table {
@@ -25,8 +26,8 @@ pub(super) struct Table {
 }
 
 pub(super) struct Case {
-    /// With its file, such as `flow.cases.toml: mail goes out`.
     pub(super) name: String,
+    pub(super) place: Place,
     pub(super) tool: ToolId,
     pub(super) args: Args,
     pub(super) facts: Facts,
@@ -65,7 +66,7 @@ struct ToolTable {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CaseTable {
-    name: String,
+    name: Spanned<String>,
     tool: String,
     #[serde(default)]
     args: toml::Table,
@@ -106,14 +107,20 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Table, Problem> {
     }
     let cases = document.cases.into_iter();
     let cases = cases
-        .map(|case| case.read(file, &validators))
+        .map(|case| case.read(file, text, &validators))
         .collect::<Result<_, _>>()?;
     Ok(Table { vocabulary, cases })
 }
 
 impl CaseTable {
-    fn read(self, file: &str, validators: &BTreeMap<String, Validator>) -> Result<Case, Problem> {
-        let name = format!("{file}: {}", self.name);
+    fn read(
+        self,
+        file: &str,
+        text: &str,
+        validators: &BTreeMap<String, Validator>,
+    ) -> Result<Case, Problem> {
+        let place = place(file, text, self.name.span().start);
+        let name = format!("{file}: {}", self.name.get_ref());
         let validator = validators.get(&self.tool).ok_or_else(|| {
             let known = closest(&self.tool, validators.keys().map(String::as_str));
             let meant = known.map_or_else(
@@ -139,8 +146,25 @@ impl CaseTable {
             facts: facts(table(self.facts)).map_err(|why| invalid(&name, &why))?,
             level: self.level,
             rules: self.rules,
-            name,
+            name: self.name.into_inner(),
+            place,
         })
+    }
+}
+
+fn place(file: &str, text: &str, at: usize) -> Place {
+    let before = text.get(..at).unwrap_or_default();
+    let column = before
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .count();
+    let number = |count: usize| u32::try_from(count + 1).unwrap_or(u32::MAX);
+    Place {
+        file: file.into(),
+        line: number(before.matches('\n').count()),
+        column: number(column),
     }
 }
 

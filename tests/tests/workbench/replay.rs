@@ -1,0 +1,287 @@
+//! `airlock policy replay`: journals of runs on the demo server, decided again
+//! under the same rules and under others.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use tests::command::{Ended, Home};
+
+use super::sarif::is_valid;
+
+/// Each names its tool: allowed, asked, forbidden; everything else is denied.
+const THEN: &str = r#"
+@id("lists") @owner("desk") @reason("a list tells nobody anything")
+permit(principal, action == Action::"demo.tickets_list", resource);
+@id("creates") @owner("desk") @reason("somebody has to want a ticket")
+@prompt("Is a ticket wanted?")
+permit(principal, action == Action::"demo.tickets_create", resource)
+when { context.approval >= 1 };
+@id("no-clock") @owner("desk") @reason("what the time is shall not matter")
+forbid(principal, action == Action::"demo.get-time", resource);
+"#;
+
+/// Lists are forbidden, tickets are made unasked, the clock is forbidden by another rule.
+const NOW: &str = r#"
+@id("no-lists") @owner("desk") @reason("lists are private now")
+forbid(principal, action == Action::"demo.tickets_list", resource);
+@id("creates") @owner("desk") @reason("tickets are cheap")
+permit(principal, action == Action::"demo.tickets_create", resource)
+when { context.args.title == "a" };
+@id("clocks") @owner("desk") @reason("no clocks at all")
+forbid(principal, action == Action::"demo.get-time", resource);
+"#;
+
+const SCRIPT: &str = "
+for (const call of [
+  () => demo.tickets_list({}),
+  () => demo.tickets_create({title: 'a'}),
+  () => demo.get_time({}),
+  () => demo.logs_services({}),
+  () => demo['tickets_' + 'create']({}),
+]) { try { await call() } catch (e) { console.log(e.code) } }
+";
+
+/// A home with rules, a lock file, and the journal of one run.
+fn recorded() -> (Home, String) {
+    let home = Home::new();
+    home.write("then/a.cedar", THEN);
+    home.write("now/a.cedar", NOW);
+    home.run(["lock", "--demo"]).expect_code(0);
+    let answer =
+        "sed 's/.*\"nonce\":\"\\([^\"]*\\)\".*/{\"nonce\":\"\\1\",\"answer\":\"allow-once\"}/'\n";
+    home.write("yes.sh", answer);
+    home.write("script.js", SCRIPT);
+    run(
+        &home,
+        &["--policy", "then", "--approver", "command:sh yes.sh"],
+    );
+    let run = id(&home.journals()[0]);
+    (home, run)
+}
+
+fn run(home: &Home, more: &[&str]) {
+    home.run([&["run", "--demo", "script.js"], more].concat())
+        .expect_code(0);
+}
+
+fn id(journal: &std::path::Path) -> String {
+    journal.file_stem().unwrap().to_string_lossy().into_owned()
+}
+
+fn replay(home: &Home, journals: &[&str], rules: &str, more: &[&str]) -> Ended {
+    let by = ["--policy", rules, "--lock", "airlock.lock"];
+    home.run([&["policy", "replay"], journals, &by, more].concat())
+}
+
+fn changes(replayed: &Value) -> Vec<(&str, &str, Value, Value)> {
+    let calls = replayed["journals"][0]["calls"].as_array().unwrap();
+    let told = |call: &Value, when: &str| json!([call[when]["how"], call[when]["rules"]]);
+    calls
+        .iter()
+        .map(|call| {
+            let tool = call["tool"].as_str().unwrap();
+            (
+                tool,
+                call["change"].as_str().unwrap(),
+                told(call, "then"),
+                told(call, "now"),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn under_the_same_rules_every_call_is_decided_as_it_was() {
+    let (home, run) = recorded();
+    let same = replay(&home, &[&run], "then", &[]).expect_code(0);
+    assert_eq!(
+        same.stdout, "5 calls of 1 journal: decided as they were\n",
+        "{same}"
+    );
+    let replayed = replay(&home, &[&run], "then", &["--format", "json"])
+        .expect_code(0)
+        .json();
+    for (tool, change, ..) in changes(&replayed) {
+        assert_eq!(change, "same", "{tool}");
+    }
+}
+
+#[test]
+fn under_other_rules_each_difference_is_told_with_both_rules() {
+    let (home, run) = recorded();
+    let replayed = replay(&home, &[&run], "now", &["--json"])
+        .expect_code(32)
+        .json();
+    let invalid = json!(["denied (invalid-arguments)", []]);
+    let expected = [
+        (
+            "demo.tickets_list",
+            "narrowed",
+            json!(["allowed", ["lists"]]),
+            json!(["denied", ["no-lists"]]),
+        ),
+        (
+            "demo.tickets_create",
+            "widened",
+            json!(["asked, and allowed", ["creates"]]),
+            json!(["allowed", ["creates"]]),
+        ),
+        (
+            "demo.get-time",
+            "other-rules",
+            json!(["denied", ["no-clock"]]),
+            json!(["denied", ["clocks"]]),
+        ),
+        (
+            "demo.logs_services",
+            "same",
+            json!(["denied", []]),
+            json!(["denied", []]),
+        ),
+        ("demo.tickets_create", "same", invalid.clone(), invalid),
+    ];
+    assert_eq!(changes(&replayed), expected);
+    let counts = json!([
+        replayed["widened"],
+        replayed["narrowed"],
+        replayed["other_rules"]
+    ]);
+    assert_eq!(counts, json!([1, 1, 1]));
+    assert_eq!(replayed["journals"][0]["calls"][0]["facts"], "journal");
+
+    let told = replay(&home, &[&run], "now", &[]).expect_code(32).stdout;
+    let told = told.replace(&run, "RUN");
+    let expected = "less: call 1 of RUN, script.js:3:26: `demo.tickets_list`
+  args: {}
+  then: allowed
+        rule `lists` (then/a.cedar:2) permits: a list tells nobody anything
+   now: denied
+        rule `no-lists` (now/a.cedar:2) forbids: lists are private now
+";
+    assert!(told.starts_with(expected), "{told}");
+    let last =
+        "5 calls of 1 journal: 1 let through more, 1 let through less, 1 the same by other rules\n";
+    assert!(told.ends_with(last), "{told}");
+
+    let log = replay(&home, &[&run], "now", &["--format", "sarif"])
+        .expect_code(32)
+        .json();
+    is_valid(&log);
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    let kinds: Vec<_> = results
+        .iter()
+        .map(|it| it["ruleId"].as_str().unwrap())
+        .collect();
+    assert_eq!(kinds, ["call-narrowed", "call-widened", "call-other-rules"]);
+    let location = &results[0]["locations"][0]["physicalLocation"];
+    assert_eq!(location["artifactLocation"]["uri"], "now/a.cedar");
+    assert_eq!(location["region"]["startLine"], 2);
+}
+
+#[test]
+fn what_is_damaged_or_cut_is_told_of_and_the_others_go_on() {
+    let (home, whole) = recorded();
+    let path = |name: &str| home.path().join(name);
+    let text = std::fs::read_to_string(&home.journals()[0]).unwrap();
+    let cut = text.len() - 40;
+    home.write("cut.jsonl", &text[..cut]);
+    home.write(
+        "damaged.jsonl",
+        text.replacen("\"tickets_list\"", "\"tickets_lost\"", 1)
+            .replacen("a list tells", "a lost tells", 1),
+    );
+    home.write("garbage.jsonl", "{}\nnot a journal\n");
+    let names: Vec<String> = ["cut", "damaged", "garbage", "gone"]
+        .iter()
+        .map(|name| path(&format!("{name}.jsonl")).display().to_string())
+        .collect();
+    let all: Vec<&str> = names
+        .iter()
+        .map(String::as_str)
+        .chain([whole.as_str()])
+        .collect();
+    let ended = replay(&home, &all, "now", &[]).expect_code(31);
+    assert!(
+        ended
+            .stdout
+            .contains("cut.jsonl is cut; what stands before was looked at\n"),
+        "{ended}"
+    );
+    assert!(
+        ended.stdout.contains("of 2 journals:")
+            && ended.stdout.ends_with("; 3 journals not read\n"),
+        "{ended}"
+    );
+    for (name, why) in [
+        ("damaged", "does not verify"),
+        ("garbage", "line 1:"),
+        ("gone", "cannot be read"),
+    ] {
+        assert!(
+            ended.stderr.contains(&format!("{name}.jsonl")),
+            "{name}\n{ended}"
+        );
+        assert!(ended.stderr.contains(why), "{why}\n{ended}");
+    }
+    let replayed = replay(&home, &all, "now", &["--json"])
+        .expect_code(31)
+        .json();
+    assert_eq!(
+        replayed["broken"].as_array().unwrap().len(),
+        3,
+        "{replayed}"
+    );
+    assert_eq!(replayed["broken"][0]["problem"]["code"], "journal-broken");
+    assert_eq!(replayed["journals"][0]["cut"], true);
+    is_valid(
+        &replay(&home, &all, "now", &["--format", "sarif"])
+            .expect_code(31)
+            .json(),
+    );
+    let unknown = replay(&home, &["zzz"], "now", &[]).expect_code(31);
+    unknown.expect_stderr("there is no such run");
+}
+
+#[test]
+fn a_run_that_recorded_no_facts_is_taken_to_be_the_worst() {
+    let home = Home::new();
+    home.run(["lock", "--demo"]).expect_code(0);
+    home.write("script.js", "return (await demo.tickets_list({})).length");
+    run(&home, &["--allow", "*"]);
+    let journal: PathBuf = home.journals()[0].clone();
+    let shipped = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .join("policies");
+    let by = shipped.display().to_string();
+    let ended = replay(&home, &[&journal.display().to_string()], &by, &[]).expect_code(32);
+    assert!(ended.stdout.starts_with("less: call 1 of "), "{ended}");
+    assert!(
+        ended
+            .stdout
+            .contains(" facts: none are recorded, so the worst is taken\n"),
+        "{ended}"
+    );
+    assert!(ended.stdout.contains("rule --allow '*'"), "{ended}");
+}
+
+#[test]
+fn a_replay_needs_rules_that_can_be_used() {
+    let (home, run) = recorded();
+    let none = home
+        .run(["policy", "replay", &run, "--lock", "airlock.lock"])
+        .expect_code(2);
+    none.expect_stderr("there is nothing to decide by");
+    home.write("now/a.cedar", NOW.replace("tickets_list", "tickets_lst"));
+    let found = replay(&home, &[&run], "now", &[]).expect_code(32);
+    assert!(found.stdout.contains("code: tool-unknown"), "{found}");
+    home.write("now/a.cedar", NOW);
+    // A tool that is not among those that the rules are held against.
+    let lock = std::fs::read_to_string(home.path().join("airlock.lock")).unwrap();
+    home.write(
+        "airlock.lock",
+        lock.replace("\"tickets_list\"", "\"tickets_gone\""),
+    );
+    let ended = replay(&home, &[&run], "then", &[]);
+    assert!(matches!(ended.code, Some(32 | 33)), "{ended}");
+}
