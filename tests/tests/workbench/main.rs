@@ -5,3 +5,4 @@ mod cases;
 mod planted;
 mod replay;
 mod sarif;
+mod session;

@@ -52,7 +52,7 @@ impl Replay {
         let worst = match worst {
             0 => String::new(),
             count => format!(
-                "; of {} no facts are recorded, so the worst is taken",
+                "; no facts are recorded of {}, so the worst is taken",
                 counted(count, "call")
             ),
         };
