@@ -31,6 +31,9 @@ pub struct Tool {
     pub labelling: Arc<Labelling>,
     /// The description is the one in the lock file; absent without a lock file.
     pub pinned: Option<bool>,
+    /// Its server says something else of it by now, or has it no more, and that could not be
+    /// taken in.
+    pub stale: bool,
     /// The declared result is just `{result: X}`, and the script gets the X.
     pub unwrap: bool,
     /// Against the pinned input schema, before anything leaves. A tool is not called when it
@@ -235,6 +238,22 @@ impl Catalog {
             .get(usize::from(call.server))?
             .tools
             .get(usize::from(call.tool))
+    }
+
+    /// The same tools in the same places, those that are stale marked as such.
+    #[must_use]
+    pub fn with_stale(&self, is_stale: impl Fn(&Tool) -> bool) -> Self {
+        let mut marked = self.clone();
+        for server in &mut marked.servers {
+            for tool in &mut server.tools {
+                let stale = is_stale(tool);
+                if tool.stale != stale {
+                    Arc::make_mut(tool).stale = stale;
+                    marked.by_id.insert(tool.id.clone(), Arc::clone(tool));
+                }
+            }
+        }
+        marked
     }
 
     /// What the guest is started with.

@@ -70,6 +70,10 @@ pub fn decide(call: Call, standing: &Standing, grants: &mut Grants) -> Decision 
     if let Some(why) = tool.input.unusable() {
         return deny(call, Code::ToolUnusable, vec![cut(&why)]);
     }
+    if tool.stale {
+        let why = "its server says something else of it by now, which could not be taken in";
+        return deny(call, Code::DescriptionChanged, vec![why.into()]);
+    }
     let findings = tool.input.findings(call.args.value());
     if !findings.is_empty() {
         let findings = findings

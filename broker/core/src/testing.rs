@@ -24,6 +24,7 @@ pub(crate) fn tool(id: &str) -> Tool {
         effects: Effects::default(),
         labelling: Arc::default(),
         pinned: None,
+        stale: false,
         unwrap: false,
         input: Check::new(|args| match args.get("bad") {
             Some(_) => vec!["`bad` is not expected".into()],

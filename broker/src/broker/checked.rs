@@ -113,7 +113,8 @@ async fn ask(
 
 /// Which descriptions may be told of, in their order; empty when all may.
 fn told(known: &Known, standing: &Standing) -> Vec<bool> {
-    let may_tell = |tool: &Tool| tool.pinned != Some(false) && standing.disclosed.allows(tool);
+    let may_tell =
+        |tool: &Tool| tool.pinned != Some(false) && !tool.stale && standing.disclosed.allows(tool);
     let hidden: HashSet<(&str, &str)> = standing
         .catalog
         .tools()

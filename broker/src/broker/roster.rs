@@ -1,11 +1,14 @@
 //! Every configured server: how it stands, and the tools that it listed, be it
 //! now or when it was last seen.
 
+use std::collections::HashMap;
+
 use airlock_core::id::ServerName;
 use airlock_core::problem::Problem;
 use codegen::lock::Lock;
 use serde_json::Value;
 
+use super::says::{Digests, Says};
 use super::status::{ServerState, ServerStatus};
 use super::tools::{Offered, tool_left_out};
 use crate::config::{Secrets, Server};
@@ -18,6 +21,7 @@ pub(super) struct Roster {
     lock: Option<Lock>,
     secrets: Secrets,
     listings: Listings,
+    says: Says,
 }
 
 struct Entry {
@@ -67,7 +71,13 @@ impl Roster {
             lock,
             secrets,
             listings,
+            says: Says::default(),
         }
+    }
+
+    /// What the servers say of their tools, from the moment on at which it was read.
+    pub(super) fn says(&self) -> &Says {
+        &self.says
     }
 
     /// Offers what servers listed when they were last seen, or what the lock file has of them.
@@ -124,6 +134,7 @@ impl Roster {
             .server_info
             .as_ref()
             .and_then(|info| lock_file::says(info, &self.secrets));
+        let reading = listed.reading;
         let left_out = |bad: &_| tool_left_out(&name.0, format!("{bad}"));
         let problems: Vec<_> = listed.problems.iter().map(left_out).collect();
         let offered = self.offer(&entry.server, says, listed.tools);
@@ -132,6 +143,7 @@ impl Roster {
             offered.says.as_deref(),
             &offered.tools,
         );
+        self.says.put(name.clone(), reading, offered.digests());
         let Some(entry) = self.find(&name) else {
             return false;
         };
@@ -208,6 +220,15 @@ impl Roster {
 
     pub(super) fn offered(&self) -> impl Iterator<Item = &Offered> {
         self.entries.iter().filter_map(|it| it.offered.as_ref())
+    }
+
+    /// Of what each server says of its tools; nothing of those of which nothing is offered.
+    pub(super) fn digests(&self) -> HashMap<&str, Digests> {
+        let digests = |it: &Entry| it.offered.as_ref().map(Offered::digests);
+        let entries = self.entries.iter();
+        entries
+            .map(|it| (&*it.server.spec.name.0, digests(it).unwrap_or_default()))
+            .collect()
     }
 
     /// The first server that could not be connected to.

@@ -6,23 +6,25 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use airlock_core::decide::CallParts;
-use airlock_core::id::{Digest, ServerName, ToolId};
+use airlock_core::id::ServerName;
 use airlock_core::outcome::Reply;
 use tokio::runtime::Handle;
-use tokio::sync::{Mutex, Notify};
+use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use super::Along;
+use super::hearing::hear;
 use super::roster::Change;
+use super::says::Said;
 use super::shelf::Shelf;
 use super::status::ServerState;
-use crate::upstream::{Surrounded, Upstream};
+use crate::upstream::{Against, Asked, Listed, Sent, Upstream};
 
-/// A server that says all the time that it has changed is listed no more often.
-const LIST_PAUSE: Duration = Duration::from_millis(500);
-/// A server that could not be connected to is tried again, later and later.
-const RETRY_FIRST: Duration = Duration::from_secs(2);
-const RETRY_LAST: Duration = Duration::from_secs(300);
+/// A server that could not be connected to, or listed, is tried again, later and later.
+pub(super) const RETRY_FIRST: Duration = Duration::from_secs(2);
+pub(super) const RETRY_LAST: Duration = Duration::from_secs(300);
+/// Of one call: its connection may end, and its server may change, while it waits to leave.
+const TRIES_MAX: usize = 4;
 
 pub(crate) struct Servers {
     upstream: Upstream,
@@ -70,14 +72,131 @@ impl Servers {
     /// Connects to a server and reads its tools, unless that was done; done once, however many
     /// wait for it. An error says why it cannot be.
     pub(super) async fn join(self: &Arc<Self>, server: &ServerName) -> Result<(), String> {
-        let Some(gate) = self.gates.get(server) else {
-            return Err("no such server is configured".to_owned());
-        };
-        let _held = gate.lock().await;
+        let _held = self.gate(server)?.lock().await;
         if self.is_connected(server) {
             return Ok(());
         }
-        self.list(server).await?;
+        self.connect(server).await
+    }
+
+    /// A call that was decided. It leaves only over a connection over which its server has
+    /// described the tool as the call was decided with; connecting and reading the list come
+    /// first where they have to.
+    pub(super) async fn call(self: Arc<Self>, call: CallParts, along: Along) -> Reply {
+        let (server, wall) = (&call.tool.server, along.behind.wall.clone());
+        let since = self.upstream.readings(server);
+        let asked = Arc::new(Asked {
+            tool: call.tool.tool.0.to_string(),
+            arguments: call.args.bytes().to_vec(),
+            trace: along.trace,
+            behind: Some(along.behind),
+            wall: wall.clone(),
+        });
+        let mut reply = not_sent("its connections end before anything can be sent");
+        for _ in 0..TRIES_MAX {
+            let said = match wall.limit(self.said(server, since)).await {
+                Ok(Ok(said)) => said,
+                Ok(Err(why)) => return not_sent(why),
+                Err(_) => return not_sent("the server is still starting"),
+            };
+            if said.digest(&call.tool.tool) != Some(call.upstream_digest) {
+                return Reply::Changed;
+            }
+            let reading = said.reading;
+            let against = Against { reading, since };
+            let sent = self
+                .upstream
+                .call_against(server, Arc::clone(&asked), against);
+            match sent.await {
+                Sent::Answered(reply) => return reply,
+                Sent::Ended(last) => reply = last,
+                Sent::Unread => {}
+            }
+        }
+        reply
+    }
+
+    /// What a server says of its tools over the connection that there is. The list is read anew
+    /// where it may be another one by now, unless that was begun after `since`.
+    async fn said(self: &Arc<Self>, server: &ServerName, since: u64) -> Result<Said, String> {
+        if let Some(said) = self.current(server, since) {
+            return Ok(said);
+        }
+        let _held = self.gate(server)?.lock().await;
+        if let Some(said) = self.current(server, since) {
+            return Ok(said);
+        }
+        if self.is_connected(server) {
+            self.list_again(server).await?;
+        } else {
+            self.connect(server).await?;
+        }
+        let said = self.shelf.says(server);
+        said.ok_or_else(|| "its tools could not be taken in".to_owned())
+    }
+
+    fn current(&self, server: &ServerName, since: u64) -> Option<Said> {
+        let said = self.shelf.says(server)?;
+        let reading = said.reading;
+        let is_current = self.is_connected(server)
+            && self.upstream.is_current(server, Against { reading, since });
+        is_current.then_some(said)
+    }
+
+    /// Ends the connection to a server that is there on demand, unless somebody calls it. A call
+    /// that comes meanwhile waits until that is done, and starts the server again.
+    pub(super) async fn rest(self: &Arc<Self>, server: &ServerName) -> bool {
+        let Ok(gate) = self.gate(server) else {
+            return false;
+        };
+        let _held = gate.lock().await;
+        if !self.on_demand.contains_key(server) {
+            return false;
+        }
+        let Some(_still) = self.upstream.still(server) else {
+            return false;
+        };
+        self.take(Change::Rests(server.clone())).await;
+        self.upstream.disconnect(server).await;
+        true
+    }
+
+    /// True when nothing is left to be heard of a server that may have changed.
+    pub(super) async fn catch_up(self: &Arc<Self>, server: &ServerName) -> bool {
+        let Ok(gate) = self.gate(server) else {
+            return true;
+        };
+        let _held = gate.lock().await;
+        let is_behind = self.is_connected(server) && self.upstream.is_outdated(server);
+        !is_behind || self.list_again(server).await.is_ok()
+    }
+
+    /// Those that are connected and may have changed since their tools were read.
+    pub(super) fn outdated(&self) -> Vec<ServerName> {
+        let outdated = self.upstream.outdated().into_iter();
+        outdated.filter(|it| self.is_connected(it)).collect()
+    }
+
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    pub(super) async fn close(&self) {
+        self.upstream.close().await;
+    }
+
+    fn gate(&self, server: &ServerName) -> Result<&Mutex<()>, String> {
+        let gate = self.gates.get(server);
+        gate.ok_or_else(|| "no such server is configured".to_owned())
+    }
+
+    /// For whoever holds the gate of a server that is not connected.
+    async fn connect(self: &Arc<Self>, server: &ServerName) -> Result<(), String> {
+        let listed = self.list(server).await?;
+        self.take(Change::Listed(Box::new(listed))).await;
+        if let Some(ServerState::Unavailable(why)) = self.state(server) {
+            return Err(why);
+        }
         if let Some(idle) = self.on_demand.get(server) {
             let resting = rest_when_idle(Arc::downgrade(self), server.clone(), *idle);
             self.runtime.spawn(resting);
@@ -85,58 +204,20 @@ impl Servers {
         Ok(())
     }
 
-    /// A call that was decided. Its server is connected to when that is needed first. It leaves
-    /// only when the server still describes the tool as the call was decided with.
-    pub(super) async fn call(self: Arc<Self>, call: CallParts, along: Along) -> Reply {
-        let not_sent = |why: String| Reply::NotSent { why };
-        let (server, wall) = (call.tool.server.clone(), along.behind.wall.clone());
-        if !self.is_connected(&server) {
-            match wall.limit(self.join(&server)).await {
-                Ok(Ok(())) => {}
-                Ok(Err(why)) => return not_sent(why),
-                Err(_) => return not_sent("the server is still starting".to_owned()),
-            }
+    /// For whoever holds the gate of a server that is connected. What cannot be listed now stays
+    /// as it was, and nothing leaves on it.
+    async fn list_again(self: &Arc<Self>, server: &ServerName) -> Result<(), String> {
+        let listed = self.list(server).await?;
+        if let Some(failure) = &listed.failure {
+            return Err(failure.to_string());
         }
-        if self.digest(&call.tool) != Some(call.upstream_digest) {
-            return Reply::Changed;
-        }
-        let args = call.args.bytes().to_vec();
-        let surrounded = Surrounded {
-            trace: along.trace,
-            behind: Some(along.behind),
-        };
-        self.upstream
-            .call_in(&server, &call.tool.tool, args, (surrounded, wall))
-            .await
-    }
-
-    /// Ends the connection to a server that is there on demand, unless somebody calls it.
-    pub(super) async fn rest(self: &Arc<Self>, server: &ServerName) -> bool {
-        let Some(gate) = self.gates.get(server) else {
-            return false;
-        };
-        let _held = gate.lock().await;
-        if !self.on_demand.contains_key(server) || self.upstream.idle_for(server).is_none() {
-            return false;
-        }
-        self.take(Change::Rests(server.clone())).await;
-        self.upstream.disconnect(server).await;
-        true
-    }
-
-    pub(super) async fn close(&self) {
-        self.upstream.close().await;
-    }
-
-    async fn list(self: &Arc<Self>, server: &ServerName) -> Result<(), String> {
-        let Some(listed) = self.upstream.list(server).await else {
-            return Err("no such server is configured".to_owned());
-        };
         self.take(Change::Listed(Box::new(listed))).await;
-        match self.state(server) {
-            Some(ServerState::Unavailable(why)) => Err(why),
-            _ => Ok(()),
-        }
+        Ok(())
+    }
+
+    async fn list(&self, server: &ServerName) -> Result<Listed, String> {
+        let listed = self.upstream.list(server).await;
+        listed.ok_or_else(|| "no such server is configured".to_owned())
     }
 
     /// Compiling what thousands of tools take is no work for a thread that others wait for.
@@ -157,12 +238,6 @@ impl Servers {
         let status = known.servers.iter().find(|it| *it.name == *server.0)?;
         Some(status.state.clone())
     }
-
-    fn digest(&self, tool: &ToolId) -> Option<Digest> {
-        let known = self.shelf.last().1;
-        let tool = known.standing.catalog.find(tool)?;
-        Some(tool.upstream_digest)
-    }
 }
 
 /// Whoever listens for changes finds nobody to tell, and ends.
@@ -172,42 +247,8 @@ impl Drop for Servers {
     }
 }
 
-/// Lists servers anew that say that they have changed.
-async fn hear(servers: Weak<Servers>, bell: Arc<Notify>) {
-    loop {
-        bell.notified().await;
-        let Some(servers) = servers.upgrade() else {
-            return;
-        };
-        for name in servers.upstream.outdated() {
-            let servers = Arc::clone(&servers);
-            servers.runtime.clone().spawn(async move {
-                if let Some(gate) = servers.gates.get(&name) {
-                    let _held = gate.lock().await;
-                    // What cannot be listed now stays as it was.
-                    if servers.is_connected(&name) && servers.is_outdated(&name) {
-                        let _ = servers.list_again(&name).await;
-                    }
-                }
-            });
-        }
-        drop(servers);
-        sleep(LIST_PAUSE).await;
-    }
-}
-
-impl Servers {
-    fn is_outdated(&self, server: &ServerName) -> bool {
-        self.upstream.outdated().contains(server)
-    }
-
-    async fn list_again(self: &Arc<Self>, server: &ServerName) -> Option<()> {
-        let listed = self.upstream.list(server).await?;
-        if listed.failure.is_none() {
-            self.take(Change::Listed(Box::new(listed))).await;
-        }
-        Some(())
-    }
+fn not_sent(why: impl Into<String>) -> Reply {
+    Reply::NotSent { why: why.into() }
 }
 
 async fn keep_trying(servers: Weak<Servers>, name: ServerName) {

@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use airlock_core::catalog::Tool;
 use airlock_core::decide::Standing;
-use airlock_core::id::ToolId;
+use airlock_core::id::{ServerName, ToolId};
 use airlock_core::problem::Problem;
 use codegen::check::Surface;
 use codegen::description::Description;
@@ -19,6 +20,7 @@ use super::BuildError;
 use super::checks::AllChecks;
 use super::locked;
 use super::roster::{Change, Roster};
+use super::says::{Said, Says};
 use super::sources::{Ruling, Sources};
 use super::status::ServerStatus;
 use crate::tool_files::{Loaded, Stamp, ToolFiles};
@@ -53,6 +55,7 @@ pub(super) struct Shelf {
     /// What has happened and was not taken in yet.
     news: Mutex<Vec<Change>>,
     making: Mutex<Making>,
+    says: Says,
     current: RwLock<(Stamp, Arc<Known>)>,
     changes: watch::Sender<u64>,
 }
@@ -63,6 +66,8 @@ struct Making {
     checks: AllChecks,
     files: Loaded,
     ruling: Ruling,
+    /// What there is now could not be taken in: the ruling was made for other tools.
+    is_behind: bool,
 }
 
 /// What the files said at the start.
@@ -118,12 +123,14 @@ impl Shelf {
         Ok(Self {
             sources,
             files: opened.files,
+            says: roster.says().clone(),
             news: Mutex::default(),
             making: Mutex::new(Making {
                 roster,
                 checks,
                 files,
                 ruling,
+                is_behind: false,
             }),
             current: RwLock::new((opened.stamp, Arc::new(known))),
             changes: watch::Sender::new(0),
@@ -133,6 +140,11 @@ impl Shelf {
     /// What the servers say now, in the form of a lock.
     pub(super) fn lock(&self) -> Lock {
         locked::lock(lock(&self.making).roster.offered())
+    }
+
+    /// What a server says of its tools, be it taken in or not.
+    pub(super) fn says(&self, server: &ServerName) -> Option<Said> {
+        self.says.of(server)
     }
 
     /// Counts how often something has changed because of a server.
@@ -161,26 +173,7 @@ impl Shelf {
             self.changes.send_modify(|count| *count += 1);
             return;
         }
-        let Making {
-            roster,
-            checks,
-            files,
-            ruling,
-        } = &mut *making;
-        // Whoever brought what does not fit is left out, and the others stay.
-        let assembled = self.sources.assemble(roster, files, checks);
-        let assembled = assembled.or_else(|error| {
-            let problem = error.into_problem();
-            servers.iter().for_each(|it| roster.refuse(it, &problem));
-            self.sources.assemble(roster, files, checks)
-        });
-        let known = match assembled {
-            Ok((known, ruled)) => {
-                *ruling = ruled;
-                known
-            }
-            Err(error) => before.in_spite_of(error.into_problem(), roster),
-        };
+        let known = self.made(&mut making, &before, &servers);
         self.put(stamp, known);
         drop(making);
         self.changes.send_modify(|count| *count += 1);
@@ -214,16 +207,55 @@ impl Shelf {
         known
     }
 
+    /// Everything anew. Whoever brought what does not fit is left out, and the others stay; when
+    /// that is not enough, nothing changes, except that tools which are others by now cannot be
+    /// called.
+    fn made(&self, making: &mut Making, before: &Known, brought_by: &[ServerName]) -> Known {
+        let Making {
+            roster,
+            checks,
+            files,
+            ruling,
+            is_behind,
+        } = making;
+        let assembled = self.sources.assemble(roster, files, checks);
+        let assembled = assembled.or_else(|error| {
+            if brought_by.is_empty() {
+                return Err(error);
+            }
+            let problem = error.into_problem();
+            brought_by.iter().for_each(|it| roster.refuse(it, &problem));
+            self.sources.assemble(roster, files, checks)
+        });
+        *is_behind = assembled.is_err();
+        match assembled {
+            Ok((known, ruled)) => {
+                *ruling = ruled;
+                known
+            }
+            Err(error) => {
+                let mut problems: Vec<_> = roster.problems().cloned().collect();
+                problems.extend(self.sources.locked(roster));
+                problems.push(error.into_problem());
+                before.in_spite_of(problems, roster)
+            }
+        }
+    }
+
     /// A folder in which something is wrong changes nothing until it is put right.
     fn anew(&self, files: &ToolFiles, before: &Known, making: &mut Making) -> Known {
         let wrong = match files.load() {
             Ok(loaded) if loaded.problems.is_empty() => {
                 making.files = loaded;
+                if making.is_behind {
+                    return self.made(making, before, &[]);
+                }
                 let Making {
                     roster,
                     checks,
                     files,
                     ruling,
+                    ..
                 } = making;
                 return self.sources.described(roster, files, checks, ruling);
             }
@@ -240,11 +272,20 @@ impl Shelf {
 }
 
 impl Known {
-    /// What is new cannot be used: nothing changes but how the servers stand.
-    fn in_spite_of(&self, problem: Problem, roster: &Roster) -> Self {
-        let mut problems: Vec<_> = roster.problems().cloned().collect();
-        problems.push(problem);
+    /// What is new cannot be used: the tools are those that there were, without those of which
+    /// their servers say something else.
+    fn in_spite_of(&self, problems: Vec<Problem>, roster: &Roster) -> Self {
+        let digests = roster.digests();
+        let is_stale = |tool: &Tool| {
+            let said = digests.get(&*tool.id.server.0);
+            said.is_some_and(|said| said.get(&*tool.id.tool.0) != Some(&tool.upstream_digest))
+        };
+        let catalog = Arc::new(self.standing.catalog.with_stale(is_stale));
         Self {
+            standing: Standing {
+                catalog,
+                ..self.standing.clone()
+            },
             problems,
             servers: roster.statuses(),
             ..self.same()

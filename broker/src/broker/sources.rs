@@ -69,11 +69,15 @@ impl Sources {
         Tools::of(&self.offered(roster), files, &self.sayings, checks)
     }
 
+    /// What is refused because the lock file has something else.
+    pub(super) fn locked(&self, roster: &Roster) -> Vec<Problem> {
+        let offered = self.offered(roster);
+        let lock = roster.lock();
+        lock.map_or_else(Vec::new, |lock| locked::problems(lock, &offered))
+    }
+
     fn ruling(&self, roster: &Roster, tools: &Tools) -> Result<Ruling, BuildError> {
-        let mut problems = Vec::new();
-        if let Some(lock) = roster.lock() {
-            problems.extend(locked::problems(lock, &self.offered(roster)));
-        }
+        let mut problems = self.locked(roster);
         // What fits nothing may fit what is not there yet.
         let is_complete = !roster.is_incomplete();
         let unfitting = labels_unfitting(&self.sayings, tools, is_complete)?;

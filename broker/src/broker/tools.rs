@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::checks::AllChecks;
 use super::own;
+use super::says::Digests;
 use crate::config::Trust;
 use crate::lock_file::Pin;
 use crate::tool_files::{self, Loaded};
@@ -32,6 +33,21 @@ pub(super) struct Offered {
     pub(super) says: Option<String>,
     pub(super) pin: Pin,
     pub(super) tools: Vec<Value>,
+}
+
+impl Offered {
+    /// Of what the server itself says of its tools.
+    pub(super) fn digests(&self) -> Digests {
+        let mut digests = Digests::new();
+        for said in &self.tools {
+            if let Ok(description) = Description::parse(&self.server, said) {
+                digests
+                    .entry(description.name)
+                    .or_insert(description.upstream);
+            }
+        }
+        digests
+    }
 }
 
 /// What is known of all tools.
@@ -123,6 +139,7 @@ impl Tools {
             effects: effects(description, trust),
             labelling: Arc::default(),
             pinned: pin.holds(description),
+            stale: false,
             unwrap: stub.unwrap,
             input: own::checked(whose, checks.input),
             doubts: checks.doubts,

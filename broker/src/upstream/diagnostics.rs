@@ -2,7 +2,7 @@
 //! stderr, a few stray lines, and counts of the rest.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,7 +28,10 @@ pub(crate) struct Diagnostics {
     notifications_total: AtomicU64,
     unmatched_total: AtomicU64,
     connects_total: AtomicU64,
-    list_changed: AtomicBool,
+    /// How often the list has, or may have, become another one.
+    changes_total: AtomicU64,
+    /// How many of these the list that was read last had seen.
+    changes_read: AtomicU64,
     /// Waits until the list that was read holds no longer.
     holding: Mutex<Option<AbortHandle>>,
     /// Rung when the list that was read is no longer the server's.
@@ -99,15 +102,21 @@ impl Diagnostics {
         }
     }
 
-    fn outdate_list(&self) {
-        self.list_changed.store(true, Ordering::Relaxed);
+    /// The list that was read may no longer be the server's.
+    pub(crate) fn outdate_list(&self) {
+        self.changes_total.fetch_add(1, Ordering::SeqCst);
         self.bell.notify_one();
     }
 
-    /// The list is about to be read: what is told from here on is about that one.
-    pub(crate) fn list_is_read(&self) {
+    /// To be asked before the list is read: what is told from here on is about a later one.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes_total.load(Ordering::SeqCst)
+    }
+
+    /// The list was read, with all changes until then in it.
+    pub(crate) fn list_is_read(&self, changes: u64) {
         self.wait_with(None);
-        self.list_changed.store(false, Ordering::Relaxed);
+        self.changes_read.fetch_max(changes, Ordering::SeqCst);
     }
 
     /// The list that was read last does not hold longer, unless it is read again before.
@@ -131,7 +140,7 @@ impl Diagnostics {
     }
 
     pub(crate) fn is_list_outdated(&self) -> bool {
-        self.list_changed.load(Ordering::Relaxed)
+        self.changes_read.load(Ordering::SeqCst) < self.changes()
     }
 
     pub(crate) fn unmatched(&self) {
@@ -174,7 +183,7 @@ impl Diagnostics {
             notifications_total: self.notifications_total.load(Ordering::Relaxed),
             unmatched_total: self.unmatched_total.load(Ordering::Relaxed),
             connects_total: self.connects_total.load(Ordering::Relaxed),
-            list_changed: self.list_changed.load(Ordering::Relaxed),
+            list_changed: self.is_list_outdated(),
         }
     }
 }

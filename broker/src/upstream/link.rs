@@ -49,6 +49,15 @@ impl LinkError {
         }
     }
 
+    /// It says nothing of the request, and much of the way to the server.
+    pub(crate) fn is_of_the_way(&self) -> bool {
+        match self {
+            Self::NotSent { .. } | Self::SessionGone => true,
+            Self::Status { status, .. } => *status >= 500,
+            Self::Lost { cause, .. } => *cause == LostCause::Disconnected,
+        }
+    }
+
     pub(crate) fn timed_out(within: Duration) -> Self {
         Self::Lost {
             why: format!("no answer within {} ms", within.as_millis()),

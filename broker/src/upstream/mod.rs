@@ -38,7 +38,7 @@ pub(crate) use http::client as http_client;
 pub use list::ListProblem;
 pub use pool::{Listed, Surroundings, Upstream};
 pub use secret::Secret;
-pub(crate) use server::Surrounded;
+pub(crate) use server::{Against, Asked, Sent};
 pub use spec::{BadUrl, ServerSpec, ServerUrl, Timeouts, Transport};
 
 #[cfg(test)]

@@ -6,11 +6,11 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use airlock_core::id::{ServerName, ToolName};
+use airlock_core::id::ServerName;
 use airlock_core::outcome::Reply;
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 use super::caps::Caps;
 use super::child::{self, Alive, Program};
@@ -23,10 +23,9 @@ use super::http::HttpLink;
 use super::link::Link;
 use super::list::{ListProblem, Listing};
 use super::secret::Secret;
-use super::server::{Server, Surrounded};
+use super::server::{Against, Asked, Sent, Server};
 use super::spec::{ServerSpec, Transport};
 use super::stdio::StdioLink;
-use super::wall::Wall;
 use crate::carrier::Declared;
 use crate::config::Secrets;
 
@@ -57,6 +56,8 @@ pub struct Listed {
     /// What the server says of itself: `name`, `title`, `version`.
     pub server_info: Option<Map<String, Value>>,
     pub instructions: Option<String>,
+    /// Which reading of the server's list this is.
+    pub(crate) reading: u64,
 }
 
 /// The servers. Dropping it ends the children in the background; [`Upstream::close`] waits for it.
@@ -96,6 +97,11 @@ impl Upstream {
     }
 
     #[cfg(test)]
+    pub(super) fn server(&self, name: &ServerName) -> Arc<Server> {
+        self.servers.get(name).unwrap().clone()
+    }
+
+    #[cfg(test)]
     pub(super) async fn connect_servers(servers: Vec<Arc<Server>>) -> (Self, Vec<Listed>) {
         let listed = join_all(servers.iter().map(listed)).await;
         (Self::of(servers, Arc::default()), listed)
@@ -127,9 +133,30 @@ impl Upstream {
         servers.map(|server| server.spec().name.clone()).collect()
     }
 
+    pub(crate) fn is_outdated(&self, server: &ServerName) -> bool {
+        let server = self.servers.get(server);
+        server.is_some_and(|it| it.diagnostics().is_list_outdated())
+    }
+
     /// How long nobody has called a server; nothing while somebody does.
     pub(crate) fn idle_for(&self, server: &ServerName) -> Option<Duration> {
         self.servers.get(server)?.idle_for()
+    }
+
+    /// Keeps all calls of a server waiting as long as it is held; nothing while somebody calls it.
+    pub(crate) fn still(&self, server: &ServerName) -> Option<OwnedSemaphorePermit> {
+        self.servers.get(server)?.still()
+    }
+
+    /// How often reading a server's list was begun.
+    pub(crate) fn readings(&self, server: &ServerName) -> u64 {
+        self.servers.get(server).map_or(0, |it| it.readings())
+    }
+
+    /// Whether a call may go out now that was held against this reading of the list.
+    pub(crate) fn is_current(&self, server: &ServerName, against: Against) -> bool {
+        let server = self.servers.get(server);
+        server.is_some_and(|it| it.is_current(against))
     }
 
     /// Ends the connection to a server, and its process, until somebody needs it again.
@@ -145,36 +172,23 @@ impl Upstream {
         }
     }
 
-    /// Calls a tool with the canonical bytes of its arguments, which are sent as they are.
-    /// Dropping the future tells the server that nobody waits any more. It must be polled
+    /// A call with the canonical bytes of its arguments, which are sent as they are. It was held
+    /// against a reading of the list, and leaves over the connection of that reading or not at
+    /// all. Dropping the future tells the server that nobody waits any more. It must be polled
     /// where the runtime of [`Upstream::connect_all`] is entered.
-    pub fn call(
+    pub(crate) fn call_against(
         &self,
         server: &ServerName,
-        tool: &ToolName,
-        arguments: Vec<u8>,
-        within: Duration,
-    ) -> impl Future<Output = Reply> + Send + use<> {
-        let surrounded = Surrounded::default();
-        self.call_in(server, tool, arguments, (surrounded, Wall::new(within)))
-    }
-
-    /// The same, with what goes along with the call.
-    pub(crate) fn call_in(
-        &self,
-        server: &ServerName,
-        tool: &ToolName,
-        arguments: Vec<u8>,
-        (surrounded, wall): (Surrounded, Wall),
-    ) -> impl Future<Output = Reply> + Send + use<> {
+        asked: Arc<Asked>,
+        against: Against,
+    ) -> impl Future<Output = Sent> + Send + use<> {
         let called = self.servers.get(server).cloned();
-        let tool = tool.0.to_string();
         async move {
             match called {
-                Some(server) => server.call(tool, arguments, surrounded, wall).await,
-                None => Reply::NotSent {
+                Some(server) => server.call(&asked, against).await,
+                None => Sent::Answered(Reply::NotSent {
                     why: "no such server is configured".to_owned(),
-                },
+                }),
             }
         }
     }
@@ -267,7 +281,10 @@ fn dial(
 async fn listed(server: &Arc<Server>) -> Listed {
     let name = server.spec().name.clone();
     match server.list().await {
-        Ok((connection, listing)) => present(name, &connection, listing),
+        Ok((connection, reading, listing)) => Listed {
+            reading,
+            ..present(name, &connection, listing)
+        },
         Err(failure) => Listed {
             server: name,
             tools: Vec::new(),
@@ -277,6 +294,7 @@ async fn listed(server: &Arc<Server>) -> Listed {
             version: None,
             server_info: None,
             instructions: None,
+            reading: 0,
         },
     }
 }
@@ -292,5 +310,6 @@ fn present(server: ServerName, connection: &Connection, listing: Listing) -> Lis
         version: Some(agreed.version.clone()),
         server_info: agreed.server_info.clone(),
         instructions: agreed.instructions.clone(),
+        reading: 0,
     }
 }

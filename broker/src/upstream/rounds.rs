@@ -4,18 +4,21 @@
 use std::time::Duration;
 
 use airlock_core::json::{self, Bounds};
+use airlock_core::outcome::LostCause;
 use futures_util::future::join_all;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::connection::Given;
+use super::connection::{Called, Connection, Given};
 use super::inquiry::Behind;
 use super::jsonrpc::Answer;
+use super::link::LinkError;
 use super::raw::read_object;
+use super::wall::Wall;
 
 /// Times that a server may want more before it answers.
-pub(super) const MAX: usize = 10;
+const MAX: usize = 10;
 /// What it may want at one time.
 const REQUESTS_MAX: usize = 16;
 /// Before a server that wants nothing but a repetition is asked again.
@@ -28,7 +31,7 @@ const STATE: Bounds = Bounds {
 
 /// What a server wants, and what it wants to be given back with it.
 #[derive(Debug)]
-pub(super) struct Asked {
+struct Asked {
     requests: Vec<(String, String, Option<Box<RawValue>>)>,
     state: Option<Value>,
 }
@@ -43,8 +46,45 @@ struct InputRequired<'a> {
     state: Option<&'a RawValue>,
 }
 
+/// A call is made again with what its server asked for, as often as it asks, and over the same
+/// connection. What has arrived once may have done something, whatever becomes of the rest.
+pub(super) async fn converse(
+    connection: &Connection,
+    called: &Called<'_>,
+    headers: Vec<(String, String)>,
+    wall: &Wall,
+) -> Result<Answer, LinkError> {
+    let mut given: Option<Given> = None;
+    for _ in 0..MAX {
+        let answer = connection
+            .call(called, given.as_ref(), headers.clone(), wall)
+            .await;
+        let answer = match answer {
+            Err(LinkError::NotSent { why }) if given.is_some() => {
+                return Err(LinkError::disconnected(why));
+            }
+            Err(LinkError::SessionGone) if given.is_some() => {
+                return Err(LinkError::disconnected(LinkError::SessionGone.why()));
+            }
+            answer => answer?,
+        };
+        let Some(wanted) = asked(&answer) else {
+            return Ok(answer);
+        };
+        match answered(wanted, called.behind).await {
+            Some(answers) => given = Some(answers),
+            // What the server said last is all that there is.
+            None => return Ok(answer),
+        }
+    }
+    Err(LinkError::Lost {
+        why: format!("it asked for input more than {} times", MAX),
+        cause: LostCause::InputRequired,
+    })
+}
+
 /// What an answer asks for, when it asks for something that can be read.
-pub(super) fn asked(answer: &Answer) -> Option<Asked> {
+fn asked(answer: &Answer) -> Option<Asked> {
     let Answer::Result(result) = answer else {
         return None;
     };
@@ -77,7 +117,7 @@ pub(super) fn asked(answer: &Answer) -> Option<Asked> {
 }
 
 /// What the server gets; none when somebody cannot be asked or does not answer.
-pub(super) async fn answered(asked: Asked, behind: Option<&Behind>) -> Option<Given> {
+async fn answered(asked: Asked, behind: Option<&Behind>) -> Option<Given> {
     if asked.requests.is_empty() {
         tokio::time::sleep(PAUSE).await;
     }

@@ -1,18 +1,19 @@
 //! One configured server over its whole life: connected, lost, connected again.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use airlock_core::json::{self, Bounds};
-use airlock_core::outcome::{LostCause, Reply};
+use airlock_core::outcome::Reply;
 use serde_json::Value;
-use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, Semaphore, watch};
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
 use super::caps::Caps;
 use super::child::Alive;
-use super::connection::{Called, Connection, Given};
+use super::connection::{Called, Connection};
 use super::decode;
 use super::diagnostics::{Diagnostics, lock};
 use super::era::EraMemory;
@@ -21,22 +22,13 @@ use super::handshake::{self, Dial};
 use super::headers::{Mirrored, headers_for};
 use super::inquiry::Behind;
 use super::jsonrpc::Answer;
-use super::link::LinkError;
+use super::link::{Link, LinkError};
 use super::list::{Listing, list};
 use super::rounds;
 use super::spec::{ServerSpec, Transport};
 use super::wall::Wall;
 use crate::carrier::{Abilities, Declared};
 use crate::config::Secrets;
-
-/// What goes along with a call.
-#[derive(Debug, Default)]
-pub(crate) struct Surrounded {
-    /// The `traceparent` that the request carries.
-    pub(crate) trace: Option<String>,
-    /// Who is asked what the server asks in the middle of it.
-    pub(crate) behind: Option<Behind>,
-}
 
 pub(crate) struct Server {
     spec: ServerSpec,
@@ -45,8 +37,12 @@ pub(crate) struct Server {
     dial: Box<Dial>,
     secrets: Secrets,
     slot: Arc<AsyncMutex<Slot>>,
-    places: Semaphore,
-    mirrored: Mutex<HashMap<String, Vec<Mirrored>>>,
+    /// Each call has one while it goes on.
+    places: Arc<Semaphore>,
+    /// The list as it was read last.
+    reading: Mutex<Option<Arc<Reading>>>,
+    /// How often reading it was begun.
+    readings: AtomicU64,
     diagnostics: Arc<Diagnostics>,
     /// When a call last began or ended.
     used: Mutex<Instant>,
@@ -65,6 +61,44 @@ struct Slot {
     last_failure: Option<(String, Instant)>,
 }
 
+/// One reading of the list: over which connection, and what calling its tools needs.
+struct Reading {
+    number: u64,
+    /// Nothing leaves over another one.
+    connection: Weak<Connection>,
+    mirrored: HashMap<String, Vec<Mirrored>>,
+}
+
+/// A call as it is sent: the arguments are canonical JSON text.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) tool: String,
+    pub(crate) arguments: Vec<u8>,
+    /// The `traceparent` that the request carries.
+    pub(crate) trace: Option<String>,
+    /// Who is asked what the server asks in the middle of it.
+    pub(crate) behind: Option<Behind>,
+    pub(crate) wall: Wall,
+}
+
+/// Which reading of the list a call was held against, and how often the list had been read when
+/// the call began: a reading that was begun for it is good enough, whatever is told meanwhile.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Against {
+    pub(crate) reading: u64,
+    pub(crate) since: u64,
+}
+
+/// What became of a call that was held against a reading of the list.
+#[derive(Debug)]
+pub(crate) enum Sent {
+    Answered(Reply),
+    /// Nothing left. The list has to be read, and the call held against it, first.
+    Unread,
+    /// The same, but something was tried: the connection had ended, and nothing arrived.
+    Ended(Reply),
+}
+
 impl Server {
     pub(crate) fn new(
         spec: ServerSpec,
@@ -77,9 +111,10 @@ impl Server {
     ) -> Self {
         Self {
             secrets: diagnostics.secrets().clone(),
-            places: Semaphore::new(spec.concurrency_max.clamp(1, Semaphore::MAX_PERMITS)),
+            places: Arc::new(Semaphore::new(places(&spec) as usize)),
             slot: Arc::default(),
-            mirrored: Mutex::default(),
+            reading: Mutex::default(),
+            readings: AtomicU64::new(0),
             used: Mutex::new(Instant::now()),
             closing: watch::Sender::new(false),
             alive,
@@ -110,126 +145,116 @@ impl Server {
         cut(self.masked(text), SHOWN_CHARS_MAX)
     }
 
-    /// Reads the list of tools, and keeps what calling them needs.
-    pub(crate) async fn list(self: &Arc<Self>) -> Result<(Arc<Connection>, Listing), ConnectError> {
+    /// Reads the list of tools, and keeps what calling them needs. The number is that of the
+    /// reading.
+    pub(crate) async fn list(
+        self: &Arc<Self>,
+    ) -> Result<(Arc<Connection>, u64, Listing), ConnectError> {
         let connection = self.connection().await?;
-        self.diagnostics.list_is_read();
+        let number = self.readings.fetch_add(1, Ordering::SeqCst) + 1;
+        let changes = self.diagnostics.changes();
         let mut listing = list(&connection, self.spec.timeouts.list)
             .await
             .map_err(|error| ConnectError::List {
                 why: self.shown(&error.why()),
             })?;
-        if let Some(time) = listing.holds_for {
-            self.diagnostics.list_holds_for(time);
-        }
         for problem in &mut listing.problems {
             *problem = problem.clone().map_texts(|text| self.shown(text));
         }
-        *lock(&self.mirrored) = std::mem::take(&mut listing.mirrored);
-        Ok((connection, listing))
+        let reading = Reading {
+            number,
+            connection: Arc::downgrade(&connection),
+            mirrored: std::mem::take(&mut listing.mirrored),
+        };
+        *lock(&self.reading) = Some(Arc::new(reading));
+        self.diagnostics.list_is_read(changes);
+        if let Some(time) = listing.holds_for {
+            self.diagnostics.list_holds_for(time);
+        }
+        Ok((connection, number, listing))
     }
 
-    /// One call, within one deadline: waiting for a place, connecting, and the answer.
-    pub(crate) async fn call(
-        self: Arc<Self>,
-        tool: String,
-        arguments: Vec<u8>,
-        surroundings: Surrounded,
-        wall: Wall,
-    ) -> Reply {
-        let not_sent = |why: &str| Reply::NotSent {
-            why: why.to_owned(),
+    /// How often reading the list was begun.
+    pub(crate) fn readings(&self) -> u64 {
+        self.readings.load(Ordering::SeqCst)
+    }
+
+    /// Whether a call may go out now that was held against this reading.
+    pub(crate) fn is_current(&self, against: Against) -> bool {
+        self.reading_for(against).is_some()
+    }
+
+    fn reading_for(&self, against: Against) -> Option<(Arc<Reading>, Arc<Connection>)> {
+        let reading = lock(&self.reading).clone()?;
+        let is_fresh = reading.number > against.since || !self.diagnostics.is_list_outdated();
+        if reading.number != against.reading || !is_fresh {
+            return None;
+        }
+        let connection = reading.connection.upgrade()?;
+        (!connection.link.is_closed()).then_some((reading, connection))
+    }
+
+    /// One call over the connection that its list was read over, within one deadline: waiting
+    /// for a place, and the answer.
+    pub(crate) async fn call(self: Arc<Self>, asked: &Asked, against: Against) -> Sent {
+        let not_sent = |why: &str| {
+            Sent::Answered(Reply::NotSent {
+                why: why.to_owned(),
+            })
         };
-        let Ok(arguments) = String::from_utf8(arguments) else {
+        let Ok(arguments) = std::str::from_utf8(&asked.arguments) else {
             return not_sent("the arguments are not UTF-8");
         };
         if arguments.contains('\n') {
             return not_sent("the arguments are not one line");
         }
-        let Ok(Ok(_place)) = wall.limit(self.places.acquire()).await else {
+        let Ok(Ok(_place)) = asked.wall.limit(self.places.acquire()).await else {
             return not_sent("no call of this server ended in time to make place");
+        };
+        // From here on nobody ends the connection for want of calls.
+        let Some((reading, connection)) = self.reading_for(against) else {
+            return Sent::Unread;
         };
         *lock(&self.used) = Instant::now();
         let called = Called {
-            tool: &tool,
-            arguments: &arguments,
-            trace: surroundings.trace.as_deref(),
-            behind: surroundings.behind.as_ref(),
+            tool: &asked.tool,
+            arguments,
+            trace: asked.trace.as_deref(),
+            behind: asked.behind.as_ref(),
         };
-        let answer = self.converse(&called, &wall).await;
+        let headers = reading.headers(&asked.tool, arguments);
+        let answer = rounds::converse(&connection, &called, headers, &asked.wall).await;
         *lock(&self.used) = Instant::now();
-        self.without_secrets(decode::reply(answer, self.caps.result_bytes_max))
+        let ended = self.note_end(&connection, &answer).await;
+        let reply = decode::reply(answer, self.caps.result_bytes_max);
+        let reply = self.without_secrets(reply);
+        if ended {
+            Sent::Ended(reply)
+        } else {
+            Sent::Answered(reply)
+        }
     }
 
-    /// A call is made again with what its server asked for, as often as it asks.
-    async fn converse(
-        self: &Arc<Self>,
-        called: &Called<'_>,
-        wall: &Wall,
-    ) -> Result<Answer, LinkError> {
-        let mut given: Option<Given> = None;
-        for _ in 0..rounds::MAX {
-            let answer = self.exchange(called, given.as_ref(), wall).await?;
-            let Some(asked) = rounds::asked(&answer) else {
-                return Ok(answer);
-            };
-            match rounds::answered(asked, called.behind).await {
-                Some(answers) => given = Some(answers),
-                // What the server said last is all that there is.
-                None => return Ok(answer),
+    /// True when nothing arrived because the connection had ended. Where no connection ends,
+    /// behind HTTP, one server may have taken the place of another while nobody answered.
+    async fn note_end(
+        &self,
+        connection: &Arc<Connection>,
+        answer: &Result<Answer, LinkError>,
+    ) -> bool {
+        let Err(error) = answer else {
+            return false;
+        };
+        if matches!(connection.link, Link::Http(_)) && error.is_of_the_way() {
+            self.diagnostics.outdate_list();
+        }
+        match error {
+            LinkError::SessionGone => {
+                self.forget(connection).await;
+                true
             }
-        }
-        Err(LinkError::Lost {
-            why: format!("it asked for input more than {} times", rounds::MAX),
-            cause: LostCause::InputRequired,
-        })
-    }
-
-    /// A call that provably did not arrive, because the connection had ended, is made once more.
-    async fn exchange(
-        self: &Arc<Self>,
-        called: &Called<'_>,
-        given: Option<&Given>,
-        wall: &Wall,
-    ) -> Result<Answer, LinkError> {
-        let headers = self.headers(called.tool, called.arguments);
-        let mut first = true;
-        loop {
-            let connection = match wall.limit(self.connection()).await {
-                Ok(Ok(connection)) => connection,
-                Ok(Err(error)) => {
-                    return Err(LinkError::NotSent {
-                        why: error.to_string(),
-                    });
-                }
-                Err(_) => {
-                    return Err(LinkError::NotSent {
-                        why: "the server is still starting".to_owned(),
-                    });
-                }
-            };
-            let answer = connection.call(called, given, headers.clone(), wall).await;
-            let ended = match &answer {
-                Err(LinkError::SessionGone) => true,
-                Err(LinkError::NotSent { .. }) => connection.link.is_closed(),
-                _ => false,
-            };
-            if !(ended && std::mem::take(&mut first)) {
-                return answer;
-            }
-            // Whoever holds the slot is connecting anew already, and will replace it.
-            let _ = wall.limit(self.forget(&connection)).await;
-        }
-    }
-
-    fn headers(&self, tool: &str, arguments: &str) -> Vec<(String, String)> {
-        let mirrored = lock(&self.mirrored).get(tool).cloned().unwrap_or_default();
-        if mirrored.is_empty() {
-            return Vec::new();
-        }
-        match json::read(arguments.as_bytes(), Bounds::WIDEST) {
-            Ok(Value::Object(arguments)) => headers_for(&mirrored, &arguments),
-            _ => Vec::new(),
+            LinkError::NotSent { .. } => connection.link.is_closed(),
+            _ => false,
         }
     }
 
@@ -389,10 +414,34 @@ impl Server {
 
     /// How long nobody has called it; nothing while somebody does.
     pub(crate) fn idle_for(&self) -> Option<Duration> {
-        let all = self.spec.concurrency_max.clamp(1, Semaphore::MAX_PERMITS);
-        let idle = self.places.available_permits() == all;
+        let idle = self.places.available_permits() == places(&self.spec) as usize;
         idle.then(|| lock(&self.used).elapsed())
     }
+
+    /// Keeps all calls waiting as long as it is held; nothing while somebody calls.
+    pub(crate) fn still(&self) -> Option<OwnedSemaphorePermit> {
+        let all = places(&self.spec);
+        Arc::clone(&self.places).try_acquire_many_owned(all).ok()
+    }
+}
+
+impl Reading {
+    fn headers(&self, tool: &str, arguments: &str) -> Vec<(String, String)> {
+        let Some(mirrored) = self.mirrored.get(tool).filter(|it| !it.is_empty()) else {
+            return Vec::new();
+        };
+        match json::read(arguments.as_bytes(), Bounds::WIDEST) {
+            Ok(Value::Object(arguments)) => headers_for(mirrored, &arguments),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Calls that a server may have at the same time.
+fn places(spec: &ServerSpec) -> u32 {
+    const PLACES_MAX: u32 = 1 << 24;
+    let places = u32::try_from(spec.concurrency_max).unwrap_or(PLACES_MAX);
+    places.clamp(1, PLACES_MAX)
 }
 
 fn cut(mut text: String, chars_max: usize) -> String {

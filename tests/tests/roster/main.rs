@@ -1,7 +1,9 @@
 //! Servers that join, change, die and rest while scripts run: a call is decided with what its
 //! run knows, and leaves only to a server that still says the same.
 
+mod changed;
 mod paths;
+mod resting;
 
 use airlock::core::report::Report;
 use airlock::{Broker, Script};

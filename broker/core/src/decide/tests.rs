@@ -64,6 +64,28 @@ fn arguments_that_do_not_fit_are_refused_before_any_rule_is_consulted() {
 }
 
 #[test]
+fn a_tool_of_which_its_server_says_something_else_is_not_called_whatever_the_rules_say() {
+    let allowing = standing(&["allow *"]);
+    for (stale, expected) in [
+        (false, "allow: rule --allow '*'"),
+        (
+            true,
+            "description-changed: its server says something else of it by now, which could not be taken in",
+        ),
+    ] {
+        let catalog = allowing
+            .catalog
+            .with_stale(|tool| stale && *tool.id.tool.0 == *"read");
+        let standing = Standing {
+            catalog: Arc::new(catalog),
+            ..allowing.clone()
+        };
+        let decision = decide(call(1, "fs.read", "{}"), &standing, &mut grants());
+        assert_eq!(describe(&decision), expected);
+    }
+}
+
+#[test]
 fn a_denial_names_the_rule_and_the_tool_to_the_script() {
     let decision = decide(
         call(1, "fs.read", "{}"),

@@ -16,9 +16,10 @@ use crate::upstream::era::EraMemory;
 use crate::upstream::inquiry::Behind;
 use crate::upstream::link::Link;
 use crate::upstream::pool::{Listed, Upstream};
-use crate::upstream::server::{Server, Surrounded};
+use crate::upstream::server::{Against, Asked, Sent, Server};
 use crate::upstream::spec::{ServerSpec, Transport};
 use crate::upstream::stdio::StdioLink;
+use crate::upstream::wall::Wall;
 
 /// What a server does about a message.
 #[derive(Debug, Clone)]
@@ -149,12 +150,8 @@ impl Connected {
     pub(super) fn call_for(&self, behind: Behind) -> impl Future<Output = Reply> + Send + use<> {
         let (server, tool) = (ServerName("fake".into()), ToolName("t".into()));
         let wall = behind.wall.clone();
-        let surrounded = Surrounded {
-            trace: None,
-            behind: Some(behind),
-        };
         self.upstream
-            .call_in(&server, &tool, b"{}".to_vec(), (surrounded, wall))
+            .call_in(&server, &tool, b"{}".to_vec(), (Some(behind), wall))
     }
 
     pub(super) fn dials(&self) -> usize {
@@ -175,6 +172,60 @@ impl Connected {
         self.upstream
             .diagnostics(&ServerName("fake".into()))
             .unwrap()
+    }
+}
+
+impl Upstream {
+    /// A call of whoever compares no descriptions: its list is read where the connection is new,
+    /// and a call that did not arrive because the connection had ended is made once more.
+    pub(super) fn call(
+        &self,
+        server: &ServerName,
+        tool: &ToolName,
+        arguments: Vec<u8>,
+        within: Duration,
+    ) -> impl Future<Output = Reply> + Send + use<> {
+        self.call_in(server, tool, arguments, (None, Wall::new(within)))
+    }
+
+    pub(super) fn call_in(
+        &self,
+        server: &ServerName,
+        tool: &ToolName,
+        arguments: Vec<u8>,
+        (behind, wall): (Option<Behind>, Wall),
+    ) -> impl Future<Output = Reply> + Send + use<> {
+        let server = self.server(server);
+        let asked = Asked {
+            tool: tool.0.to_string(),
+            arguments,
+            trace: None,
+            behind,
+            wall,
+        };
+        async move {
+            let (since, mut reading) = (server.readings(), server.readings());
+            let mut has_ended = false;
+            loop {
+                let against = Against { reading, since };
+                if !server.is_current(against) {
+                    reading = match server.list().await {
+                        Ok((_, reading, _)) => reading,
+                        Err(error) => {
+                            let why = error.to_string();
+                            return Reply::NotSent { why };
+                        }
+                    };
+                }
+                let against = Against { reading, since };
+                match server.clone().call(&asked, against).await {
+                    Sent::Answered(reply) => return reply,
+                    Sent::Ended(reply) if has_ended => return reply,
+                    Sent::Ended(_) => has_ended = true,
+                    Sent::Unread => {}
+                }
+            }
+        }
     }
 }
 

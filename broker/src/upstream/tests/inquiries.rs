@@ -12,7 +12,6 @@ use super::fake::{Fake, Say, error, legacy, result, text, tool, words};
 use super::fake_http::{Page, Web, older};
 use super::http::event;
 use crate::carrier::{Abilities, Wants};
-use crate::upstream::Surrounded;
 use crate::upstream::inquiry::{Behind, InquiryDesk, Raised, Refused};
 use crate::upstream::wall::Wall;
 
@@ -317,11 +316,7 @@ async fn over_http_the_stream_of_a_call_says_whom_a_server_asks() {
     let call = |behind: Behind| {
         let (server, tool) = (ServerName("web".into()), ToolName("t".into()));
         let wall = behind.wall.clone();
-        let surrounded = Surrounded {
-            trace: None,
-            behind: Some(behind),
-        };
-        upstream.call_in(&server, &tool, b"{}".to_vec(), (surrounded, wall))
+        upstream.call_in(&server, &tool, b"{}".to_vec(), (Some(behind), wall))
     };
     let host = async { raised.recv().await.unwrap().told.send(Ok(yes())).unwrap() };
     let (reply, ()) = futures_util::join!(call(one(1)), host);

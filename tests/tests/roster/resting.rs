@@ -1,0 +1,148 @@
+//! A server that is called is not put to rest, and one that is being put to rest is not called.
+
+use std::fs::File;
+use std::future::poll_fn;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::process::Command;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use airlock::config::{Config, Environment, Flags};
+use airlock::core::id::ServerName;
+use airlock::{Broker, RunEvent, Script, ServerState};
+use rustix::fs::OFlags;
+use tempfile::TempDir;
+use tests::changing::{Changing, tool};
+use tokio::time::timeout;
+
+use super::{offers, run, until, value};
+
+/// `fs` is there on demand.
+async fn broker(home: &TempDir, fs: &Changing, slow: &Changing) -> Broker {
+    let config = home.path().join("airlock.toml");
+    let of = |server: &Changing| {
+        let command = tests::command::program("changing-server");
+        let (command, folder) = (command.display(), server.folder().display());
+        format!("command = \"{command}\"\nargs = [\"{folder}\"]\n")
+    };
+    let text = format!(
+        "[servers.slow]\n{}\n[servers.fs]\nstart = \"on-demand\"\nidle = \"10m\"\n{}",
+        of(slow),
+        of(fs)
+    );
+    std::fs::write(&config, text).unwrap();
+    let flags = Flags {
+        config: Some(config),
+        allow: vec!["*.*".into()],
+        state_dir: Some(home.path().join("state")),
+        ..Flags::default()
+    };
+    let config = Config::load(flags, &Environment::from([])).unwrap();
+    let broker = Broker::builder().config(config).servers_join_later(true);
+    let broker = broker.build().await.unwrap();
+    until(&broker, |it| offers(it, "slow.change")).await;
+    broker
+}
+
+fn name() -> ServerName {
+    ServerName::parse("fs").unwrap()
+}
+
+/// Whoever reads what was remembered of a server hangs until this is dropped.
+struct Stuck(PathBuf);
+
+impl Stuck {
+    fn new(home: &TempDir, tool: &str) -> Self {
+        let files = std::fs::read_dir(home.path().join("state/listings")).unwrap();
+        let mut paths = files.map(|it| it.unwrap().path());
+        let names_it = |path: &PathBuf| std::fs::read_to_string(path).unwrap().contains(tool);
+        let path = paths.find(names_it).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let made = Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        Self(path)
+    }
+
+    /// Waits until somebody hangs, who goes on when the file is dropped.
+    async fn until_read(&self) -> File {
+        let since = Instant::now();
+        loop {
+            let nonblocking = OFlags::NONBLOCK.bits() as i32;
+            let mut options = File::options();
+            match options.write(true).custom_flags(nonblocking).open(&self.0) {
+                Ok(file) => return file,
+                Err(_) => assert!(since.elapsed() < Duration::from_secs(60), "nobody reads"),
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_comes_while_its_server_is_put_to_rest_wakes_it_and_is_whole() {
+    let home = TempDir::new().unwrap();
+    let fs = Changing::new("fs", &[tool("wait")]);
+    let slow = Changing::new("slow", &[tool("change")]);
+    let broker = broker(&home, &fs, &slow).await;
+    broker.join(&name()).await.unwrap();
+    until(&broker, |it| offers(it, "fs.wait")).await;
+
+    // What is known is being made anew, and whoever wants to change it waits.
+    let stuck = Stuck::new(&home, "change");
+    slow.lists(&[tool("change"), tool("more")]);
+    run(&broker, "await slow.change({})").await;
+    let hanging = stuck.until_read().await;
+    let (rested, fs_name) = (broker.clone(), name());
+    let mut resting = pin!(rested.rest(&fs_name));
+    let at_once = poll_fn(|cx| Poll::Ready(resting.as_mut().poll(cx))).await;
+    assert!(at_once.is_pending(), "it waits");
+    let mut running = broker.run(Script::body("return (await fs.wait({})) && 1"));
+    while let Some(event) = running.next_event().await {
+        if matches!(event, RunEvent::CallDecided { .. }) {
+            break;
+        }
+    }
+    // If the call left for the server that is being put to rest, it would be there by then.
+    let _ = timeout(Duration::from_millis(300), fs.until("call wait", 1)).await;
+    drop(hanging);
+    let called = async {
+        fs.until("call wait", 1).await;
+        fs.put("go");
+        running.report().await
+    };
+    let (rested, report) = tokio::join!(resting, called);
+    assert!(rested);
+    assert_eq!(value(&report), 1);
+    assert_eq!(
+        fs.noted("start"),
+        2,
+        "put to rest, and started for the call"
+    );
+    broker.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_called_is_not_put_to_rest() {
+    let home = TempDir::new().unwrap();
+    let fs = Changing::new("fs", &[tool("wait")]);
+    let slow = Changing::new("slow", &[tool("change")]);
+    let broker = broker(&home, &fs, &slow).await;
+    broker.join(&name()).await.unwrap();
+    until(&broker, |it| offers(it, "fs.wait")).await;
+    let running = broker.run(Script::body("return (await fs.wait({})) && 1"));
+    fs.until("call wait", 1).await;
+    assert!(!broker.rest(&name()).await);
+    fs.put("go");
+    assert_eq!(value(&running.report().await), 1);
+    assert!(broker.rest(&name()).await);
+    let rests = |it: &Broker| {
+        it.servers()
+            .iter()
+            .any(|it| it.state == ServerState::OnDemand)
+    };
+    assert!(rests(&broker));
+    assert_eq!(fs.noted("start"), 1);
+    broker.close().await;
+}
