@@ -1,0 +1,120 @@
+//! The border: what the host can call.
+//!
+//! - `init()` builds the engine; the factory calls it once and freezes the memory.
+//! - `landmark()` answers the address of [`crate::landmark::LANDMARK`].
+//! - `alloc(length)` answers where the host may write that many bytes.
+//! - `start()`, `explain()` and `resume()` read the frame that was written there, run, and
+//!   answer the step's frame as address in the upper and length in the lower
+//!   half of a 64-bit word. It is valid until the next call of any export.
+
+#![expect(unsafe_code, reason = "exported symbols have no safe form")]
+
+use std::cell::RefCell;
+use std::ptr;
+
+use sandbox_protocol::codec::{decode_start, encode_step, take_resume};
+use sandbox_protocol::{Step, StepState};
+
+use crate::landmark::{self, LANDMARK};
+use crate::{Guest, clock};
+
+thread_local! {
+    static GUEST: RefCell<Option<Guest>> = const { RefCell::new(None) };
+    /// The frame from the host, then the one to it.
+    static FRAME: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Ends the guest for good, leaving word of why.
+fn end(why: &str) -> ! {
+    landmark::fault(why);
+    std::process::abort()
+}
+
+// SAFETY: the name belongs to this module alone.
+#[unsafe(no_mangle)]
+pub extern "C" fn init() {
+    std::panic::set_hook(Box::new(|panic| {
+        let text = panic.payload_as_str().unwrap_or("the guest panicked");
+        landmark::fault(text);
+    }));
+    match Guest::new() {
+        Ok(guest) => GUEST.set(Some(guest)),
+        Err(why) => end(&why),
+    }
+}
+
+// SAFETY: the name belongs to this module alone.
+#[unsafe(no_mangle)]
+pub extern "C" fn landmark() -> u32 {
+    u32::try_from(ptr::from_ref(&LANDMARK).addr()).unwrap_or(0)
+}
+
+// SAFETY: the name belongs to this module alone.
+#[unsafe(no_mangle)]
+pub extern "C" fn alloc(length: u32) -> u32 {
+    FRAME.with_borrow_mut(|frame| {
+        // Zeroed, so that a host that writes less than it said is still defined.
+        *frame = vec![0; length as usize];
+        u32::try_from(frame.as_ptr().addr()).unwrap_or(0)
+    })
+}
+
+// SAFETY: the name belongs to this module alone.
+#[unsafe(no_mangle)]
+pub extern "C" fn start() -> u64 {
+    let frame = FRAME.take();
+    match decode_start(&frame) {
+        Ok(start) => {
+            drop(frame);
+            answer(|guest| guest.start(start))
+        }
+        Err(error) => end(&error.to_string()),
+    }
+}
+
+/// A second look has nothing to add: this engine says at once where and why.
+///
+// SAFETY: the name belongs to this module alone.
+#[unsafe(no_mangle)]
+pub extern "C" fn explain() -> u64 {
+    answer(|_| Step {
+        console: Vec::new(),
+        console_dropped_bytes: 0,
+        calls: Vec::new(),
+        state: StepState::Deadlocked,
+    })
+}
+
+// SAFETY: the name belongs to this module alone.
+#[unsafe(no_mangle)]
+pub extern "C" fn resume() -> u64 {
+    match take_resume(FRAME.take()) {
+        Ok(resume) => answer(|guest| guest.resume(resume)),
+        Err(error) => end(&error.to_string()),
+    }
+}
+
+fn answer(run: impl FnOnce(&mut Guest) -> Step) -> u64 {
+    let step = GUEST.with_borrow_mut(|guest| match guest {
+        Some(guest) => run(guest),
+        None => end("the guest was never initialised"),
+    });
+    let frame = match encode_step(&step) {
+        Ok(frame) => frame,
+        Err(error) => end(&error.to_string()),
+    };
+    FRAME.with_borrow_mut(|kept| {
+        *kept = frame;
+        let address = kept.as_ptr().addr() as u64;
+        (address << 32) | kept.len() as u64
+    })
+}
+
+/// The one thing that the engine's C code asks of its host: microseconds since
+/// the epoch. Defined here, it is no import.
+///
+/// SAFETY: the name and signature are those that the engine's build links to.
+#[unsafe(no_mangle)]
+extern "C" fn __rquickjs_host_now_us() -> f64 {
+    clock::now_ms() as f64 * 1000.0
+}

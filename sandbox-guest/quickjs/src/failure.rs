@@ -1,0 +1,127 @@
+//! An uncaught error as plain data. Nothing of the script runs for it: no
+//! getter, no `toString`, no proxy trap.
+
+use rquickjs::{Object, Value};
+use sandbox_protocol::{ScriptError, StepState};
+
+use crate::place;
+use crate::run::Run;
+use crate::{inspect, naming, quiet, tool_error};
+
+/// Characters of a message that are reported.
+const MESSAGE_MAX: usize = 4_000;
+const NAME_MAX: usize = 100;
+/// Errors followed along `cause`.
+const CAUSES_MAX: usize = 4;
+
+/// The engine's own words for recursion without end.
+const TOO_DEEP: &str = "Maximum call stack size exceeded";
+
+/// How a run ends with this value thrown.
+pub(crate) fn state_of(value: &Value<'_>, run: &Run) -> StepState {
+    let error = of_value(value, run);
+    if error.name == "RangeError" && error.message == TOO_DEEP && value.is_error() {
+        return StepState::StackExhausted;
+    }
+    StepState::Failed(error)
+}
+
+fn of_value(value: &Value<'_>, run: &Run) -> ScriptError {
+    match value.as_object().filter(|_| is_error(value)) {
+        Some(object) => of_object(object, run),
+        None => {
+            let message = if value.is_string() {
+                quiet::lossy(value)
+            } else {
+                inspect::one(value, run)
+            };
+            ScriptError {
+                name: "Thrown value".to_owned(),
+                message: quiet::cut(&message, MESSAGE_MAX),
+                ..ScriptError::default()
+            }
+        }
+    }
+}
+
+pub(crate) fn is_error(value: &Value<'_>) -> bool {
+    value.is_error() || tool_error::origin(value).is_some()
+}
+
+fn of_object(object: &Object<'_>, run: &Run) -> ScriptError {
+    let name = quiet::text(object, "name", NAME_MAX).unwrap_or_else(|| "Error".to_owned());
+    let mut message = quiet::text(object, "message", MESSAGE_MAX).unwrap_or_default();
+    append_causes(object, &mut message, run);
+    let origin = tool_error::origin(object.as_value());
+    let origin = origin.as_ref().map(|origin| origin.borrow());
+    let places = match &origin {
+        Some(origin) => origin.places.clone(),
+        None => place::of_error(object.as_value(), run),
+    };
+    let (line, column) = places
+        .first()
+        .map_or((0, 0), |place| (place.line, place.column));
+    let mut error = ScriptError {
+        name,
+        message,
+        code: origin
+            .as_ref()
+            .map(|origin| origin.code.clone())
+            .unwrap_or_default(),
+        line,
+        column,
+        stack: place::describe(&places, &run.script_name.borrow()),
+        ticket: origin.as_ref().and_then(|origin| origin.ticket),
+    };
+    if origin.is_none() && !place::is_native(object.as_value(), run) {
+        naming::improve(&mut error, &run.script.borrow());
+    }
+    error
+}
+
+fn append_causes(object: &Object<'_>, message: &mut String, run: &Run) {
+    let mut present = object.clone();
+    for _ in 0..CAUSES_MAX {
+        let Some(cause) = quiet::read(&present, "cause") else {
+            return;
+        };
+        let shown = match cause.as_object().filter(|_| is_error(&cause)) {
+            Some(error) => headline(error),
+            None => quiet::cut(&inspect::one(&cause, run), 200),
+        };
+        message.push_str(&format!(" (cause: {shown})"));
+        let Some(next) = cause.into_object() else {
+            return;
+        };
+        present = next;
+    }
+}
+
+fn headline(object: &Object<'_>) -> String {
+    let name = quiet::text(object, "name", NAME_MAX).unwrap_or_else(|| "Error".to_owned());
+    let message = quiet::text(object, "message", MESSAGE_MAX).unwrap_or_default();
+    if message.is_empty() {
+        name
+    } else {
+        format!("{name}: {message}")
+    }
+}
+
+/// As the console shows an error.
+pub(crate) fn headline_and_stack(object: &Object<'_>, run: &Run) -> String {
+    let mut text = headline(object);
+    let stack = frames_text(object, run);
+    if !stack.is_empty() {
+        text.push('\n');
+        text.push_str(&stack);
+    }
+    text
+}
+
+pub(crate) fn frames_text(object: &Object<'_>, run: &Run) -> String {
+    let places = match tool_error::origin(object.as_value()) {
+        Some(origin) => origin.borrow().places.clone(),
+        None => place::of_error(object.as_value(), run),
+    };
+    place::describe(&places, &run.script_name.borrow())
+}

@@ -1,0 +1,225 @@
+//! The forms that a script may have, and how each becomes a promise of its value.
+//!
+//! A body becomes that of an asynchronous function; a single function is called
+//! with the input; a single expression is the value; a module is what it exports
+//! by default. The wrapper has lines of its own, so that it moves no column.
+
+use rquickjs::context::EvalOptions;
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
+use rquickjs::module::Declared;
+use rquickjs::{Ctx, Error, Exception, Function, Module, Object, Promise, Result, Value};
+use sandbox_protocol::ScriptError;
+
+use crate::run::Run;
+use crate::shape::{self, Single};
+use crate::{native, nesting, place, quiet};
+
+const BODY: (&str, &str) = ("(async function () {\n", "\n})");
+const EXPRESSION: (&str, &str) = (
+    "(async function () { const airlock_value =\n",
+    "\n; return airlock_value })",
+);
+const FUNCTION: (&str, &str) = (
+    "(async function () { const main =\n",
+    "\n; return await main(input) })",
+);
+
+/// What was started.
+pub(crate) enum Started<'js> {
+    Value(Promise<'js>),
+    /// Its value is what it exports, once it is evaluated.
+    Module(Object<'js>, Promise<'js>),
+}
+
+/// Why a script cannot be started.
+pub(crate) enum Unstartable {
+    Syntax(Box<ScriptError>),
+    Engine(Error),
+}
+
+impl From<Error> for Unstartable {
+    fn from(error: Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+/// Starts the script.
+pub(crate) fn start<'js>(
+    ctx: &Ctx<'js>,
+    script: &str,
+    run: &Run,
+) -> std::result::Result<Started<'js>, Unstartable> {
+    let nesting = nesting::scan(script);
+    if let Some((line, column)) = nesting.too_deep_at {
+        let message = "the script is nested too deeply".to_owned();
+        return Err(syntax_error(message, line, column, run));
+    }
+    let hashbang = script.strip_prefix("#!").map(|rest| format!("//{rest}"));
+    let script = hashbang.as_deref().unwrap_or(script);
+    let lines = script.split('\n').count();
+    run.script_lines
+        .set(u32::try_from(lines).unwrap_or(u32::MAX));
+    // A bracket that closes more than the script opened could end the wrapper.
+    if let Some((line, column)) = nesting.unbalanced_at {
+        let message = "a bracket closes here that was never opened".to_owned();
+        return Err(syntax_error(message, line, column, run));
+    }
+    run.lines_before.set(1);
+    let wrapper = match shape::of(script, |text| parses(ctx, text)) {
+        Some(Single::Function) => FUNCTION,
+        Some(Single::Expression) => EXPRESSION,
+        None => BODY,
+    };
+    match function(ctx, wrapper, script, run) {
+        Ok(function) => Ok(Started::Value(function.call(())?)),
+        Err(error) => {
+            let error = native::caught(ctx, error);
+            if looks_like_module(script) {
+                run.lines_before.set(0);
+                return start_module(ctx, script, run);
+            }
+            Err(explained(&error, script, run))
+        }
+    }
+}
+
+fn function<'js>(
+    ctx: &Ctx<'js>,
+    (before, after): (&str, &str),
+    script: &str,
+    run: &Run,
+) -> Result<Function<'js>> {
+    let mut options = EvalOptions::default();
+    options.filename = Some(run.script_name.borrow().clone());
+    ctx.eval_with_options(format!("{before}{script}{after}"), options)
+}
+
+/// Whether a text is an expression. The function around it is made and never called.
+fn parses(ctx: &Ctx<'_>, text: &str) -> bool {
+    let made: Result<Value<'_>> =
+        ctx.eval(format!("(async function () {{ return (\n{text}\n) }})"));
+    if made.is_err() {
+        ctx.catch();
+    }
+    made.is_ok()
+}
+
+/// A line that begins with `export` or `import`.
+fn looks_like_module(script: &str) -> bool {
+    script.lines().any(|line| {
+        let line = line.trim_start();
+        line.starts_with("export ")
+            || line.starts_with("export{")
+            || line.starts_with("import ")
+            || line.starts_with("import{")
+            || line.starts_with("import\"")
+            || line.starts_with("import'")
+    })
+}
+
+fn start_module<'js>(
+    ctx: &Ctx<'js>,
+    script: &str,
+    run: &Run,
+) -> std::result::Result<Started<'js>, Unstartable> {
+    let name = run.script_name.borrow().clone();
+    let declared = Module::declare(ctx.clone(), name, script).map_err(|error| {
+        let error = native::caught(ctx, error);
+        if quiet_name(&error).as_deref() == Some("SyntaxError") {
+            explained(&error, script, run)
+        } else {
+            Unstartable::Engine(ctx.throw(error))
+        }
+    })?;
+    let (module, promise) = declared.eval()?;
+    Ok(Started::Module(module.namespace()?, promise))
+}
+
+/// The value of a module, once it is evaluated: its default export, or what that returns when
+/// it is a function.
+pub(crate) fn default_export<'js>(exports: &Object<'js>) -> Result<Value<'js>> {
+    let ctx = exports.ctx();
+    if !exports.contains_key("default")? {
+        return Ok(native::undefined(ctx));
+    }
+    let value: Value<'js> = exports.get("default")?;
+    match value.as_function() {
+        Some(function) => {
+            let input: Value<'js> = ctx.globals().get("input")?;
+            function.call((input,))
+        }
+        None => Ok(value),
+    }
+}
+
+fn quiet_name(error: &Value<'_>) -> Option<String> {
+    quiet::text(error.as_object()?, "name", 100)
+}
+
+/// The engine's words, with a position in the script.
+fn explained(error: &Value<'_>, script: &str, run: &Run) -> Unstartable {
+    let message = error
+        .as_object()
+        .and_then(|error| quiet::text(error, "message", 500))
+        .unwrap_or_else(|| "the script cannot be parsed".to_owned());
+    let places = place::of_error(error, run);
+    let (line, column) = match places.first() {
+        Some(place) => (place.line, place.column),
+        // What is missing is found missing behind the script's end.
+        None => end_of(script),
+    };
+    syntax_error(message, line, column, run)
+}
+
+/// Where a script ends, for what is missing there.
+fn end_of(script: &str) -> (u32, u32) {
+    let text = script.trim_end();
+    let line = u32::try_from(text.split('\n').count()).unwrap_or(0);
+    let last = text.rsplit('\n').next().unwrap_or_default();
+    (line, u32::try_from(last.chars().count()).unwrap_or(0) + 1)
+}
+
+fn syntax_error(message: String, line: u32, column: u32, run: &Run) -> Unstartable {
+    let stack = format!("    at {}:{line}:{column}", run.script_name.borrow());
+    Unstartable::Syntax(Box::new(ScriptError {
+        name: "SyntaxError".to_owned(),
+        message,
+        line,
+        column,
+        stack,
+        ..ScriptError::default()
+    }))
+}
+
+/// Finds no module, whatever it is asked for.
+pub(crate) struct NoModules;
+
+impl NoModules {
+    fn refuse(ctx: &Ctx<'_>) -> Error {
+        let message = "a script cannot import anything; what it may use is already there";
+        Exception::throw_type(ctx, message)
+    }
+}
+
+impl Resolver for NoModules {
+    fn resolve<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        _base: &str,
+        _name: &str,
+        _attributes: Option<ImportAttributes<'js>>,
+    ) -> Result<String> {
+        Err(Self::refuse(ctx))
+    }
+}
+
+impl Loader for NoModules {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        _name: &str,
+        _attributes: Option<ImportAttributes<'js>>,
+    ) -> Result<Module<'js, Declared>> {
+        Err(Self::refuse(ctx))
+    }
+}

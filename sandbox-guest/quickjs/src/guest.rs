@@ -1,0 +1,282 @@
+//! The guest as a state machine: started once, resumed until it ends, silent in
+//! between.
+
+use std::rc::Rc;
+
+use rquickjs::promise::PromiseState;
+use rquickjs::{Context, Ctx, Error, Object, Persistent, Promise, Result, Runtime, Value};
+use sandbox_protocol::{ConsoleLevel, Resume, ScriptError, Start, Step, StepState};
+
+use crate::chance::Chance;
+use crate::forms::{self, NoModules, Started, Unstartable};
+use crate::run::Run;
+use crate::to_json::{self, Bounds, Purpose, Refusal};
+use crate::{call, clock, failure, globals, inspect, native, stubs};
+
+/// Stack that the engine's own count allows. The cage's stack is four times as large: what the
+/// count does not see, such as a parser that descends, has the rest.
+const STACK_BYTES_MAX: usize = 256 * 1024;
+
+/// Rejected promises that nobody awaited, as far as they are remembered and reported one by one.
+const UNHANDLED_MAX: usize = 1_000;
+const UNHANDLED_SHOWN_MAX: usize = 5;
+
+/// One script with its engine.
+pub(crate) struct Guest {
+    context: Context,
+    run: Rc<Run>,
+    /// The promise of the script's value, once it runs.
+    value: Option<Persistent<Promise<'static>>>,
+    /// What a module exports, whose evaluation that promise is.
+    module: Option<Persistent<Object<'static>>>,
+}
+
+impl Guest {
+    /// An engine with everything that does not depend on the run. This is what an
+    /// image holds.
+    pub(crate) fn new() -> std::result::Result<Self, String> {
+        let run = Rc::new(Run::new());
+        Self::build(&run).map_err(|error| error.to_string())
+    }
+
+    fn build(run: &Rc<Run>) -> Result<Self> {
+        let runtime = Runtime::new()?;
+        runtime.set_max_stack_size(STACK_BYTES_MAX);
+        runtime.set_loader(NoModules, NoModules);
+        let tracked = Rc::clone(run);
+        runtime.set_host_promise_rejection_tracker(Some(Box::new(
+            move |ctx, promise, _reason, is_handled| track(&ctx, &tracked, promise, is_handled),
+        )));
+        let context = Context::full(&runtime)?;
+        context.with(|ctx| {
+            globals::install(&ctx, run).map_err(|error| {
+                let thrown = native::caught(&ctx, error);
+                crate::landmark::fault(&format!("{thrown:?}"));
+                Error::Unknown
+            })
+        })?;
+        runtime.run_gc();
+        Ok(Self {
+            context,
+            run: Rc::clone(run),
+            value: None,
+            module: None,
+        })
+    }
+
+    /// Starts the script and runs it as far as it goes.
+    pub(crate) fn start(&mut self, start: Start) -> Step {
+        let run = Rc::clone(&self.run);
+        run.limits.set(start.limits);
+        clock::start_at(start.now_ms);
+        *run.chance.borrow_mut() = Chance::new(start.seed);
+        // A name with a zero in it could not be handed to the engine.
+        *run.script_name.borrow_mut() = start.script_name.replace('\0', "");
+        *run.stubs.borrow_mut() = start.stubs;
+        *run.script.borrow_mut() = start.script;
+        let context = self.context.clone();
+        let state = context.with(|ctx| match self.launch(&ctx, start.input) {
+            Ok(()) => self.go_on(&ctx),
+            Err(Unstartable::Syntax(error)) => StepState::Failed(*error),
+            Err(Unstartable::Engine(error)) => self.ended_by(&ctx, error),
+        });
+        self.step(state)
+    }
+
+    fn launch(&mut self, ctx: &Ctx<'_>, input: Vec<u8>) -> std::result::Result<(), Unstartable> {
+        let run = Rc::clone(&self.run);
+        let input = call::decoded(ctx, &run, input).map_err(|why| {
+            Unstartable::Syntax(Box::new(ScriptError {
+                name: "SyntaxError".to_owned(),
+                message: format!("`input` is not JSON: {why}"),
+                ..ScriptError::default()
+            }))
+        })?;
+        globals::set_input(ctx, input)?;
+        let script = run.script.borrow().clone();
+        stubs::install(ctx, &script, &run)?;
+        match forms::start(ctx, &script, &run)? {
+            Started::Value(value) => self.value = Some(Persistent::save(ctx, value)),
+            Started::Module(exports, evaluated) => {
+                self.module = Some(Persistent::save(ctx, exports));
+                self.value = Some(Persistent::save(ctx, evaluated));
+            }
+        }
+        Ok(())
+    }
+
+    /// Settles what the host says, in its order, and runs on.
+    pub(crate) fn resume(&mut self, resume: Resume) -> Step {
+        clock::advance_to(resume.now_ms);
+        let context = self.context.clone();
+        let state = context.with(|ctx| {
+            for outcome in resume.outcomes {
+                if let Err(error) = call::settle(&ctx, &self.run, outcome) {
+                    return self.ended_by(&ctx, error);
+                }
+                self.drain(&ctx);
+            }
+            self.go_on(&ctx)
+        });
+        self.step(state)
+    }
+
+    /// Runs jobs until none is left. Whoever stops the guest from outside stops this loop as well.
+    fn drain(&self, ctx: &Ctx<'_>) {
+        while !self.run.console.borrow().flooded && ctx.execute_pending_job() {}
+    }
+
+    /// Runs jobs and due timers until the script has ended or must wait.
+    fn go_on(&mut self, ctx: &Ctx<'_>) -> StepState {
+        loop {
+            self.drain(ctx);
+            if self.run.console.borrow().flooded {
+                return StepState::OutputFlood;
+            }
+            match self.settled(ctx) {
+                Ok(Settled::Value(value)) => return self.done(ctx, &value),
+                Ok(Settled::Module(exports)) => match self.follow(ctx, &exports) {
+                    Ok(()) => continue,
+                    Err(error) => return self.ended_by(ctx, error),
+                },
+                Ok(Settled::NotYet) => {}
+                Err(error) => return self.ended_by(ctx, error),
+            }
+            let due = self.run.timers.borrow_mut().take_due(clock::now_ms());
+            let Some((callback, args)) = due else { break };
+            if let Err(error) = turn(ctx, callback, args) {
+                return self.ended_by(ctx, error);
+            }
+        }
+        if self.run.is_stuck() {
+            return StepState::Deadlocked;
+        }
+        StepState::Waiting {
+            wake_at_ms: self.run.timers.borrow().next_due_ms(),
+        }
+    }
+
+    /// What became of the promise.
+    fn settled<'js>(&mut self, ctx: &Ctx<'js>) -> Result<Settled<'js>> {
+        let Some(value) = self.value.clone() else {
+            return Ok(Settled::NotYet);
+        };
+        let promise = value.restore(ctx)?;
+        if promise.state() == PromiseState::Pending {
+            return Ok(Settled::NotYet);
+        }
+        let value = match promise.result() {
+            Some(value) => value?,
+            None => return Ok(Settled::NotYet),
+        };
+        match self.module.take() {
+            Some(exports) => Ok(Settled::Module(exports.restore(ctx)?)),
+            None => Ok(Settled::Value(value)),
+        }
+    }
+
+    /// From a module that is evaluated to the promise of its value.
+    fn follow<'js>(&mut self, ctx: &Ctx<'js>, exports: &Object<'js>) -> Result<()> {
+        let value = forms::default_export(exports)?;
+        let promise = self.run.kept()?.promise_resolve(value)?;
+        let promise = promise.into_promise().ok_or(Error::Unknown)?;
+        self.value = Some(Persistent::save(ctx, promise));
+        Ok(())
+    }
+
+    fn done(&mut self, ctx: &Ctx<'_>, value: &Value<'_>) -> StepState {
+        let limits = self.run.limits.get();
+        let bounds = Bounds {
+            bytes_max: limits.value_bytes_max as usize,
+            depth_max: limits.json_depth_max,
+        };
+        match to_json::encode(value, "value", Purpose::Value, bounds, &self.run) {
+            Ok(encoded) => {
+                self.report_unhandled(ctx);
+                StepState::Done {
+                    value: encoded.unwrap_or_default(),
+                }
+            }
+            Err(Refusal::TooLarge) => StepState::ValueTooLarge,
+            Err(Refusal::Thrown(error)) => self.ended_by(ctx, error),
+            Err(Refusal::Unsayable(sentence) | Refusal::TooDeep(sentence)) => {
+                let error = native::throw_type(ctx, &self.run, &sentence);
+                self.ended_by(ctx, error)
+            }
+        }
+    }
+
+    /// Says which rejections nobody looked at, since they are most often a missing `await`.
+    fn report_unhandled(&self, ctx: &Ctx<'_>) {
+        let unhandled = self.run.unhandled.take();
+        let limits = self.run.limits.get();
+        let print = |text: &str| {
+            let mut console = self.run.console.borrow_mut();
+            console.print(ConsoleLevel::Warn, text, &limits);
+        };
+        let more = unhandled.len().saturating_sub(UNHANDLED_SHOWN_MAX);
+        for promise in unhandled.into_iter().take(UNHANDLED_SHOWN_MAX) {
+            let promise = promise.restore(ctx).ok().and_then(Value::into_promise);
+            let Some(Err(error)) = promise.and_then(|promise| promise.result::<Value<'_>>()) else {
+                continue;
+            };
+            let reason = inspect::one(&native::caught(ctx, error), &self.run);
+            print(&format!("a rejected promise was never awaited: {reason}"));
+        }
+        if more > 0 {
+            print(&format!("{more} more rejected promises were never awaited"));
+        }
+    }
+
+    /// The state after an error that reached the guest itself.
+    fn ended_by(&self, ctx: &Ctx<'_>, error: Error) -> StepState {
+        let thrown = native::caught(ctx, error);
+        if self.run.console.borrow().flooded {
+            return StepState::OutputFlood;
+        }
+        failure::state_of(&thrown, &self.run)
+    }
+
+    fn step(&self, state: StepState) -> Step {
+        let mut console = self.run.console.borrow_mut();
+        Step {
+            console: console.take(),
+            console_dropped_bytes: console.dropped_bytes(),
+            calls: std::mem::take(&mut self.run.calls.borrow_mut().made),
+            state,
+        }
+    }
+}
+
+enum Settled<'js> {
+    NotYet,
+    Value(Value<'js>),
+    Module(Object<'js>),
+}
+
+/// One turn of a timer.
+fn turn(
+    ctx: &Ctx<'_>,
+    callback: Persistent<rquickjs::Function<'static>>,
+    args: Vec<Persistent<Value<'static>>>,
+) -> Result<()> {
+    let callback = callback.restore(ctx)?;
+    let mut given = rquickjs::function::Args::new(ctx.clone(), args.len());
+    for arg in args {
+        given.push_arg(arg.restore(ctx)?)?;
+    }
+    let _: Value<'_> = callback.call_arg(given)?;
+    Ok(())
+}
+
+fn track<'js>(ctx: &Ctx<'js>, run: &Run, promise: Value<'js>, is_handled: bool) {
+    let promise = Persistent::save(ctx, promise);
+    let mut unhandled = run.unhandled.borrow_mut();
+    if is_handled {
+        if let Some(at) = unhandled.iter().rposition(|other| *other == promise) {
+            unhandled.swap_remove(at);
+        }
+    } else if unhandled.len() < UNHANDLED_MAX {
+        unhandled.push(promise);
+    }
+}

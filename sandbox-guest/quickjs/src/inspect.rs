@@ -1,0 +1,325 @@
+//! Values as a person reads them in the console. No getter, `toString` or proxy
+//! trap of the script runs for it.
+
+use rquickjs::promise::PromiseState;
+use rquickjs::{Object, Value};
+
+use crate::kept::Kind;
+use crate::raw::{self, Own};
+use crate::run::Run;
+use crate::{failure, native, quiet};
+
+const DEPTH_MAX: usize = 4;
+const ITEMS_MAX: usize = 100;
+/// Characters of a text inside an object; a text that is printed by itself is whole.
+const INNER_TEXT_MAX: usize = 4_000;
+/// Characters of one printed value that is not a text.
+const VALUE_CHARS_MAX: usize = 100_000;
+/// What fits beside each other.
+const LINE_CHARS: usize = 76;
+
+/// One line of the console: the values side by side, or a format and its values.
+pub(crate) fn line(values: &[Value<'_>], run: &Run) -> String {
+    let mut line = String::new();
+    let mut rest = values;
+    if let Some((first, others)) = values.split_first()
+        && first.is_string()
+        && !others.is_empty()
+    {
+        let format = quiet::lossy(first);
+        if format.contains('%') {
+            let used = formatted(&format, others, &mut line, run);
+            rest = others.get(used..).unwrap_or_default();
+            if rest.is_empty() {
+                return line;
+            }
+            line.push(' ');
+        }
+    }
+    for (at, value) in rest.iter().enumerate() {
+        if at > 0 {
+            line.push(' ');
+        }
+        if value.is_string() {
+            line.push_str(&quiet::lossy(value));
+        } else {
+            line.push_str(&one(value, run));
+        }
+    }
+    line
+}
+
+/// Fills `%s`, `%d`, `%i`, `%f`, `%j`, `%o`, `%O` and `%c`; says how many values it used.
+fn formatted(format: &str, values: &[Value<'_>], line: &mut String, run: &Run) -> usize {
+    let mut used = 0;
+    let mut chars = format.chars().peekable();
+    while let Some(c) = chars.next() {
+        let directive = match (c, chars.peek()) {
+            ('%', Some('%')) => {
+                chars.next();
+                line.push('%');
+                continue;
+            }
+            ('%', Some(&d @ ('s' | 'd' | 'i' | 'f' | 'j' | 'o' | 'O' | 'c'))) => d,
+            _ => {
+                line.push(c);
+                continue;
+            }
+        };
+        let Some(value) = values.get(used) else {
+            line.push(c);
+            continue;
+        };
+        chars.next();
+        used += 1;
+        match directive {
+            'c' => {}
+            's' if value.is_string() => line.push_str(&quiet::lossy(value)),
+            'i' if value.is_number() => {
+                line.push_str(&value.as_number().unwrap_or(f64::NAN).trunc().to_string());
+            }
+            _ => line.push_str(&one(value, run)),
+        }
+    }
+    used
+}
+
+/// One value.
+pub(crate) fn one(value: &Value<'_>, run: &Run) -> String {
+    let mut view = View {
+        open: Vec::new(),
+        run,
+    };
+    let text = view.value(value, 0);
+    quiet::cut(&text, VALUE_CHARS_MAX)
+}
+
+struct View<'a, 'js> {
+    open: Vec<Value<'js>>,
+    run: &'a Run,
+}
+
+impl<'js> View<'_, 'js> {
+    fn value(&mut self, value: &Value<'js>, depth: usize) -> String {
+        if value.is_string() {
+            return quoted(value);
+        }
+        if value.is_big_int() {
+            return format!("{}n", quiet::lossy(value));
+        }
+        if let Some(object) = value.as_object() {
+            return self.object(object, depth);
+        }
+        if let Some(symbol) = value.as_symbol() {
+            let description = symbol.description().ok().filter(Value::is_string);
+            return format!(
+                "Symbol({})",
+                description.map_or(String::new(), |d| quiet::lossy(&d))
+            );
+        }
+        match value.as_number() {
+            Some(number) if number == 0.0 && number.is_sign_negative() => "-0".to_owned(),
+            Some(_) => quiet::lossy(value),
+            None if value.is_null() => "null".to_owned(),
+            None => match value.as_bool() {
+                Some(truth) => truth.to_string(),
+                None => "undefined".to_owned(),
+            },
+        }
+    }
+
+    fn object(&mut self, object: &Object<'js>, depth: usize) -> String {
+        let value = object.as_value();
+        if self.open.contains(value) {
+            return "[Circular]".to_owned();
+        }
+        if value.is_proxy() {
+            return match value.is_function() {
+                true => "[Function]".to_owned(),
+                false => "[Proxy]".to_owned(),
+            };
+        }
+        if value.is_function() {
+            return match quiet::text(object, "name", 100).filter(|name| !name.is_empty()) {
+                Some(name) => format!("[Function: {name}]"),
+                None => "[Function]".to_owned(),
+            };
+        }
+        if failure::is_error(value) {
+            return failure::headline_and_stack(object, self.run);
+        }
+        let Ok(kept) = self.run.kept() else {
+            return "[Object]".to_owned();
+        };
+        match kept.kind(value) {
+            Kind::Date => {
+                let text = kept.to_iso(value);
+                return text.map_or("Invalid Date".to_owned(), |text| quiet::lossy(&text));
+            }
+            Kind::Regex => return kept.regex_text(value).unwrap_or_default(),
+            _ => {}
+        }
+        if depth >= DEPTH_MAX {
+            return if value.is_array() {
+                "[Array]"
+            } else {
+                "[Object]"
+            }
+            .to_owned();
+        }
+        self.open.push(value.clone());
+        let text = self.composite(object, depth);
+        self.open.pop();
+        text
+    }
+
+    fn composite(&mut self, object: &Object<'js>, depth: usize) -> String {
+        let value = object.as_value();
+        if let Some(promise) = value.as_promise() {
+            let result = || match promise.result::<Value<'js>>() {
+                Some(Ok(value)) => value,
+                Some(Err(error)) => native::caught(object.ctx(), error),
+                None => native::undefined(object.ctx()),
+            };
+            let state = match promise.state() {
+                PromiseState::Pending => "<pending>".to_owned(),
+                PromiseState::Resolved => self.value(&result(), depth + 1),
+                PromiseState::Rejected => {
+                    format!("<rejected> {}", self.value(&result(), depth + 1))
+                }
+            };
+            return format!("Promise {{ {state} }}");
+        }
+        if value.is_array() || raw::is_typed_array(value) {
+            return self.array(object, depth);
+        }
+        let Ok(kept) = self.run.kept() else {
+            return String::new();
+        };
+        match kept.kind(value) {
+            Kind::Map => {
+                let entries = kept.entries(value).unwrap_or_default();
+                let parts = entries.iter().take(ITEMS_MAX).map(|(key, value)| {
+                    let key = self.value(key, depth + 1);
+                    format!("{key} => {}", self.value(value, depth + 1))
+                });
+                let parts = parts.collect();
+                let open = format!("Map({}) {{", entries.len());
+                wrap(&open, parts, entries.len(), "}", depth)
+            }
+            Kind::Set => {
+                let items = kept.items(value).unwrap_or_default();
+                let parts = items.iter().take(ITEMS_MAX);
+                let parts = parts.map(|item| self.value(item, depth + 1)).collect();
+                let open = format!("Set({}) {{", items.len());
+                wrap(&open, parts, items.len(), "}", depth)
+            }
+            _ => self.record(object, depth),
+        }
+    }
+
+    fn array(&mut self, array: &Object<'js>, depth: usize) -> String {
+        // A typed array's members are no properties, and reading them runs no script either.
+        let typed = !array.as_value().is_array();
+        let length = if typed {
+            let kept = self.run.kept();
+            kept.and_then(|kept| kept.typed_length(array.as_value()))
+                .unwrap_or(0)
+        } else {
+            let length = quiet::read(array, "length").and_then(|length| length.as_number());
+            length.unwrap_or(0.0) as usize
+        };
+        let mut parts = Vec::new();
+        for index in 0..length.min(ITEMS_MAX) {
+            let key = Value::new_number(array.ctx().clone(), index as f64);
+            let part = self.property(array, &key, depth);
+            parts.push(part.unwrap_or_else(|| "<empty>".to_owned()));
+        }
+        let open = if typed {
+            let name = constructor_name(array).unwrap_or_default();
+            format!("{name}({length}) [")
+        } else {
+            "[".to_owned()
+        };
+        wrap(&open, parts, length, "]", depth)
+    }
+
+    fn record(&mut self, object: &Object<'js>, depth: usize) -> String {
+        let keys = raw::shown_keys(object);
+        let mut parts = Vec::new();
+        for key in keys.iter().take(ITEMS_MAX) {
+            let value = self.property(object, key, depth).unwrap_or_default();
+            parts.push(format!("{}: {value}", shown_key(key)));
+        }
+        let name = constructor_name(object).filter(|name| name != "Object" && !name.is_empty());
+        let open = match name {
+            Some(name) => format!("{name} {{"),
+            None => "{".to_owned(),
+        };
+        wrap(&open, parts, keys.len(), "}", depth)
+    }
+
+    fn property(&mut self, object: &Object<'js>, key: &Value<'js>, depth: usize) -> Option<String> {
+        match raw::own(object, key)? {
+            Own::Value(value) => Some(self.value(&value, depth + 1)),
+            Own::Accessor => Some("[Getter]".to_owned()),
+        }
+    }
+}
+
+fn constructor_name(object: &Object<'_>) -> Option<String> {
+    let constructor = quiet::read(object, "constructor")?.into_object()?;
+    quiet::text(&constructor, "name", 60)
+}
+
+fn shown_key(key: &Value<'_>) -> String {
+    if let Some(symbol) = key.as_symbol() {
+        let description = symbol.description().ok().filter(Value::is_string);
+        let description = description.map_or(String::new(), |text| quiet::lossy(&text));
+        return format!("[Symbol({description})]");
+    }
+    let name = quiet::lossy(key);
+    let plain = name
+        .chars()
+        .all(|c| c.is_alphanumeric() || c == '_' || c == '$')
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && !name.is_empty();
+    if plain {
+        name
+    } else {
+        format!("'{}'", name.replace('\'', "\\'"))
+    }
+}
+
+fn quoted(text: &Value<'_>) -> String {
+    let text = quiet::cut(&quiet::lossy(text), INNER_TEXT_MAX);
+    let quote = if !text.contains('\'') {
+        '\''
+    } else if !text.contains('"') {
+        '"'
+    } else {
+        '`'
+    };
+    let text = text
+        .replace('\\', "\\\\")
+        .replace('\n', "\\n")
+        .replace('\r', "\\r");
+    format!("{quote}{text}{quote}")
+}
+
+/// On one line where it fits, otherwise one part a line.
+fn wrap(open: &str, mut parts: Vec<String>, total: usize, close: &str, depth: usize) -> String {
+    if total > parts.len() {
+        parts.push(format!("… {} more", total - parts.len()));
+    }
+    if parts.is_empty() {
+        return format!("{open}{close}");
+    }
+    let length: usize = parts.iter().map(|part| part.len() + 2).sum::<usize>() + open.len();
+    if length <= LINE_CHARS && !parts.iter().any(|part| part.contains('\n')) {
+        return format!("{open} {} {close}", parts.join(", "));
+    }
+    let indent = "  ".repeat(depth + 1);
+    let inner = parts.join(&format!(",\n{indent}"));
+    format!("{open}\n{indent}{inner}\n{}{close}", "  ".repeat(depth))
+}

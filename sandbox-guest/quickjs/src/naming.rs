@@ -1,0 +1,490 @@
+//! Says of an engine's error what was missing. The engine names the member that
+//! was asked for and not the value that it was asked of; it points near the
+//! place, and there the script itself says the rest:
+//!
+//! ```text
+//! data.items.map(f)   "cannot read property 'map' of undefined", at `data`
+//!                     cannot read `map` of `data.items`, which is undefined
+//! ```
+//!
+//! Where the script leaves more than one thing to name, the engine's words stay.
+
+use sandbox_protocol::ScriptError;
+
+use crate::quiet;
+use crate::tokens::{self, Kind, Token};
+
+/// Characters of the script that a message quotes.
+const QUOTED_MAX: usize = 60;
+
+/// Larger scripts are not looked at.
+const SCRIPT_BYTES_MAX: usize = 256 * 1024;
+
+/// What the engine says instead of a member when something is iterated over.
+const ITERATION: &str = "Symbol.iterator";
+
+/// Says better what a script failed with; the engine's error itself came from the script's own
+/// code and not from a built-in that the script called.
+pub(crate) fn improve(error: &mut ScriptError, script: &str) {
+    if error.name != "TypeError" || script.len() > SCRIPT_BYTES_MAX {
+        return;
+    }
+    let tokens = tokens::of(script);
+    let names = Names {
+        script,
+        tokens: &tokens,
+        from: offset_of(script, error.line, error.column),
+    };
+    let found = if error.message == "not a function" {
+        names.callee()
+    } else if error.message == "Cannot convert undefined or null to object" {
+        names.taken_apart("}", "undefined or null")
+    } else {
+        names.missing(&error.message)
+    };
+    if let Some((message, at)) = found {
+        error.message = message;
+        (error.line, error.column) = place_of(script, at);
+    }
+}
+
+/// Where the bracket of the call is that the engine places here, of a function under one of
+/// these names or any that is called just here.
+pub(crate) fn bracket_of(
+    script: &str,
+    tokens: &[Token],
+    (line, column): (u32, u32),
+    called: [&str; 2],
+) -> Option<(u32, u32)> {
+    let from = offset_of(script, line, column)?;
+    let names = Names {
+        script,
+        tokens,
+        from: Some(from),
+    };
+    let is_call = |at: &usize| names.text(*at) == "(" && names.ends_value(at - 1);
+    let calls = || (1..tokens.len()).filter(is_call);
+    // Of calls inside calls the last that begins is the innermost.
+    let by_name = calls().filter(|&at| {
+        let end = names.partner(at).map_or(0, |end| names.end(end));
+        called.contains(&names.text(at - 1)) && (names.start(at - 1)..end).contains(&from)
+    });
+    let by_place = || {
+        calls().find(|&at| {
+            let start = names.chain_start(at - 1).map(|first| names.start(first));
+            start.is_some_and(|start| (start..names.end(at - 1)).contains(&from))
+        })
+    };
+    let bracket = by_name.last().or_else(by_place)?;
+    Some(place_of(script, names.start(bracket)))
+}
+
+/// A better message, and the offset that it is about.
+type Found = Option<(String, usize)>;
+
+struct Names<'a> {
+    script: &'a str,
+    tokens: &'a [Token],
+    /// Where the engine points; nowhere when it does not know.
+    from: Option<usize>,
+}
+
+impl Names<'_> {
+    fn missing(&self, message: &str) -> Found {
+        let rest = message
+            .strip_prefix("cannot read property '")
+            .or_else(|| message.strip_prefix("cannot set property '"))?;
+        let (member, what) = rest.rsplit_once("' of ")?;
+        if !["undefined", "null"].contains(&what) {
+            return None;
+        }
+        if member == ITERATION {
+            return self.iterated(what).or_else(|| self.taken_apart("]", what));
+        }
+        self.member(member, what)
+    }
+
+    /// `value.member` or `value[member]`
+    fn member(&self, member: &str, what: &str) -> Found {
+        let mut all = (1..self.tokens.len()).filter_map(|at| {
+            let (shown, end) = self.member_at(at, member)?;
+            let start = self.chain_start(end)?;
+            Some((shown, start, end, at))
+        });
+        let (shown, start, end, at) = match self.from {
+            None => {
+                let only = all.next()?;
+                if all.next().is_some() {
+                    return None;
+                }
+                only
+            }
+            Some(from) => {
+                all.find(|&(_, start, _, at)| self.start(start) <= from && from <= self.end(at))?
+            }
+        };
+        let value = self.quote(start, end)?;
+        let message = format!("cannot read `{shown}` of `{value}`, which is {what}");
+        Some((message, self.start(at)))
+    }
+
+    /// Whether a token is the member that is read, how to show it, and the last token before.
+    fn member_at(&self, at: usize, member: &str) -> Option<(String, usize)> {
+        let before = at.checked_sub(2)?;
+        let text = self.text(at);
+        if self.text(at - 1) == "." && text == member {
+            return Some((member.to_owned(), before));
+        }
+        let inner = text.trim_matches(['"', '\'']);
+        let is_index = self.text(at - 1) == "["
+            && self.text(at + 1) == "]"
+            && matches!(self.kind(at), Some(Kind::Number | Kind::Literal))
+            && inner == member;
+        (is_index && self.ends_value(before)).then(|| (format!("[{text}]"), before))
+    }
+
+    /// `value(…)`, `new value(…)`. The engine points at the last call that began; when that is
+    /// an argument of another, either may be meant.
+    fn callee(&self) -> Found {
+        let from = self.from?;
+        let mut at = self
+            .tokens
+            .iter()
+            .position(|token| token.range.contains(&from))?;
+        if self.is_argument(at) {
+            return None;
+        }
+        // From where the engine points on to the bracket.
+        let bracket = loop {
+            match (self.kind(at)?, self.text(at)) {
+                (Kind::Word, _) | (Kind::Sign, "." | "?.") => at += 1,
+                (Kind::Open, "[") if self.start(at) != from => at = self.partner(at)? + 1,
+                (Kind::Open, "(") if self.start(at) != from => break at,
+                (Kind::Literal, text) if text.starts_with('`') => break at,
+                _ => return None,
+            }
+        };
+        let end = bracket.checked_sub(1)?;
+        let value = self.quote(self.chain_start(end)?, end)?;
+        let message = format!("`{value}` is not a function");
+        Some((message, self.start(bracket)))
+    }
+
+    /// Whether a token stands among the arguments of a call of the same function.
+    fn is_argument(&self, at: usize) -> bool {
+        let mut before = at;
+        while let Some(here) = before.checked_sub(1) {
+            before = here;
+            match self.kind(here) {
+                // The body of an arrow is another function's.
+                Some(Kind::Sign) if self.text(here) == "=>" => return false,
+                Some(Kind::Close) => before = self.partner(here).unwrap_or(here),
+                Some(Kind::Open) => {
+                    let ahead = here.checked_sub(1);
+                    let follows_value = ahead.is_some_and(|ahead| self.ends_value(ahead));
+                    match self.text(here) {
+                        "(" if follows_value => return !self.is_head(here),
+                        "{" if follows_value => return false,
+                        _ => {}
+                    }
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// `if (`, `for (` and the like are no calls.
+    fn is_head(&self, bracket: usize) -> bool {
+        const HEADS: [&str; 5] = ["if", "for", "while", "switch", "catch"];
+        bracket
+            .checked_sub(1)
+            .is_some_and(|before| HEADS.contains(&self.text(before)))
+    }
+
+    /// `for (… of value)`, `...value`
+    fn iterated(&self, what: &str) -> Found {
+        let is_iterated = |&at: &usize| ["of", "..."].contains(&self.text(at));
+        let (first, last) = self.first_value((0..self.tokens.len()).filter(is_iterated))?;
+        let value = self.quote(first, last)?;
+        let message = format!("cannot iterate over `{value}`, which is {what}");
+        Some((message, self.start(first)))
+    }
+
+    /// `{ … } = value`, `[ … ] = value`
+    fn taken_apart(&self, close: &str, what: &str) -> Found {
+        let is_taken_apart = |&at: &usize| {
+            let pattern = at.checked_sub(1).filter(|&at| self.text(at) == close);
+            let pattern = pattern.filter(|_| self.text(at) == "=");
+            // Of patterns inside a pattern, any may be the one.
+            pattern.is_some_and(|end| {
+                self.partner(end)
+                    .is_some_and(|open| self.is_flat(open, end))
+            })
+        };
+        let (first, last) = self.first_value((0..self.tokens.len()).filter(is_taken_apart))?;
+        let value = self.quote(first, last)?;
+        let message = format!("cannot take `{value}` apart, which is {what}");
+        Some((message, self.start(first)))
+    }
+
+    /// The first value behind one of these tokens that ends where the engine points or later;
+    /// where it does not point, the only one.
+    fn first_value(&self, behind: impl Iterator<Item = usize>) -> Option<(usize, usize)> {
+        let mut values = behind.filter_map(|at| Some((at + 1, self.value_end(at + 1)?)));
+        match self.from {
+            Some(from) => values.find(|&(_, last)| self.end(last) >= from),
+            None => {
+                let only = values.next()?;
+                values.next().is_none().then_some(only)
+            }
+        }
+    }
+
+    /// The last token of a plain value that begins here: names, members, calls, and no operators.
+    fn value_end(&self, first: usize) -> Option<usize> {
+        let mut at = first;
+        while ["await", "new"].contains(&self.text(at)) {
+            at += 1;
+        }
+        let mut last = match self.kind(at)? {
+            Kind::Word | Kind::Literal | Kind::Number => at,
+            Kind::Open => self.partner(at)?,
+            _ => return None,
+        };
+        loop {
+            last = match self.text(last + 1) {
+                "." | "?." => last + 2,
+                "(" | "[" if self.is_same_line(last, last + 1) => self.partner(last + 1)?,
+                "" | ";" | "," | ")" | "]" | "}" => return Some(last),
+                _ => return (!self.is_same_line(last, last + 1)).then_some(last),
+            };
+        }
+    }
+
+    /// The first token of the value whose last token this is.
+    fn chain_start(&self, end: usize) -> Option<usize> {
+        let mut at = end;
+        loop {
+            match self.kind(at)? {
+                Kind::Close => {
+                    at = self.partner(at)?;
+                    match at.checked_sub(1) {
+                        Some(before) if self.ends_value(before) => at = before,
+                        _ => return Some(at),
+                    }
+                }
+                Kind::Word | Kind::Number | Kind::Literal => {
+                    let sign = at.checked_sub(1).map(|before| self.text(before));
+                    match sign {
+                        Some("." | "?.") => at = at.checked_sub(2)?,
+                        _ => return Some(at),
+                    }
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    fn ends_value(&self, at: usize) -> bool {
+        const BEFORE_VALUES: [&str; 11] = [
+            "return", "await", "typeof", "new", "of", "in", "case", "throw", "void", "delete",
+            "yield",
+        ];
+        match self.kind(at) {
+            Some(Kind::Word) => !BEFORE_VALUES.contains(&self.text(at)),
+            Some(Kind::Close) => self.text(at) != "}",
+            Some(Kind::Literal) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether no bracket opens between these two.
+    fn is_flat(&self, open: usize, close: usize) -> bool {
+        (open + 1..close).all(|at| self.kind(at) != Some(Kind::Open))
+    }
+
+    fn text(&self, at: usize) -> &str {
+        let token = self.tokens.get(at);
+        token
+            .and_then(|token| self.script.get(token.range.clone()))
+            .unwrap_or_default()
+    }
+
+    fn kind(&self, at: usize) -> Option<Kind> {
+        self.tokens.get(at).map(|token| token.kind)
+    }
+
+    fn partner(&self, at: usize) -> Option<usize> {
+        self.tokens.get(at)?.partner
+    }
+
+    fn start(&self, at: usize) -> usize {
+        self.tokens.get(at).map_or(0, |token| token.range.start)
+    }
+
+    fn end(&self, at: usize) -> usize {
+        self.tokens.get(at).map_or(0, |token| token.range.end)
+    }
+
+    fn is_same_line(&self, one: usize, other: usize) -> bool {
+        let between = self.script.get(self.end(one)..self.start(other));
+        between.is_some_and(|between| !between.contains('\n'))
+    }
+
+    fn quote(&self, first: usize, last: usize) -> Option<String> {
+        let text = self.script.get(self.start(first)..self.end(last))?;
+        let words: Vec<_> = text.split_whitespace().collect();
+        Some(quiet::cut(&words.join(" "), QUOTED_MAX))
+    }
+}
+
+fn offset_of(script: &str, line: u32, column: u32) -> Option<usize> {
+    let mut before = 0;
+    let text = script
+        .split_inclusive('\n')
+        .enumerate()
+        .find_map(|(at, text)| {
+            if at + 1 == line as usize {
+                return Some(text);
+            }
+            before += text.len();
+            None
+        })?;
+    let inside = text.char_indices().nth(column.checked_sub(1)? as usize);
+    Some(before + inside.map_or(text.len(), |(at, _)| at))
+}
+
+fn place_of(script: &str, offset: usize) -> (u32, u32) {
+    let before = script.get(..offset).unwrap_or_default();
+    let line = before.split('\n').count();
+    let column = before
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .count()
+        + 1;
+    let number = |n: usize| u32::try_from(n).unwrap_or(0);
+    (number(line), number(column))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The message, and where, of an error that the engine places at the mark `^`.
+    #[track_caller]
+    fn check(script: &str, engine: &str, expected: &str) {
+        let (line, column) = script.find('^').map_or((0, 0), |at| place_of(script, at));
+        let mut error = ScriptError {
+            name: "TypeError".to_owned(),
+            message: engine.to_owned(),
+            line,
+            column,
+            ..ScriptError::default()
+        };
+        improve(&mut error, &script.replace('^', ""));
+        assert_eq!(error.message, expected, "{script}");
+    }
+
+    #[test]
+    fn a_missing_value_is_named() {
+        let of = "cannot read property 'b' of undefined";
+        check(
+            "return ^r.a.b",
+            of,
+            "cannot read `b` of `r.a`, which is undefined",
+        );
+        check(
+            "f(^r.a[0].b.c)",
+            of,
+            "cannot read `b` of `r.a[0]`, which is undefined",
+        );
+        check(
+            "x.b; return ^(await y()).b",
+            of,
+            "cannot read `b` of `(await y())`, which is undefined",
+        );
+        check(
+            "return null.b",
+            of,
+            "cannot read `b` of `null`, which is undefined",
+        );
+    }
+
+    #[test]
+    fn where_two_could_be_meant_the_engine_s_words_stay() {
+        let of = "cannot read property 'b' of undefined";
+        check("x.b; y.b", of, of);
+        check("s.map(^g(1))", "not a function", "not a function");
+        check("s(1, [^g(1)])", "not a function", "not a function");
+        check(
+            "const {a: {b}} = c",
+            "Cannot convert undefined or null to object",
+            "Cannot convert undefined or null to object",
+        );
+    }
+
+    #[test]
+    fn a_call_is_at_its_bracket() {
+        #[track_caller]
+        fn check(marked: &str, expected: Option<(u32, u32)>) {
+            let at = marked.find('^').unwrap();
+            let (script, place) = (marked.replace('^', ""), place_of(marked, at));
+            let found = bracket_of(
+                &script,
+                &tokens::of(&script),
+                place,
+                ["search", "logs_search"],
+            );
+            assert_eq!(found, expected, "{marked}");
+        }
+        check("a\nawait logs.^search({})", Some((2, 18)));
+        check("await é.^search({})", Some((1, 15)));
+        check("await logs_search({ a: ^x.y })", Some((1, 18)));
+        check("search(search(\n^1))", Some((1, 14)));
+        check("const f = logs.search; ^f({})", Some((1, 25)));
+        check("await logs['sea' + ^'rch']({})", Some((1, 26)));
+        check("const f = logs.search; f({ a: ^x.y })", None);
+    }
+
+    #[test]
+    fn a_callee_is_named() {
+        let engine = "not a function";
+        check("^r()", engine, "`r` is not a function");
+        check(
+            "return [1].map(() => r.^doIt(3))",
+            engine,
+            "`r.doIt` is not a function",
+        );
+        check("if (r.^doIt(3)) {}", engine, "`r.doIt` is not a function");
+        check(
+            "f(function () { r.^doIt(3) })",
+            engine,
+            "`r.doIt` is not a function",
+        );
+        check("new ^r.Foo()", engine, "`r.Foo` is not a function");
+    }
+
+    #[test]
+    fn what_is_iterated_over_is_named() {
+        let engine = "cannot read property 'Symbol.iterator' of null";
+        check(
+            "for (const x of ^r.e) {}",
+            engine,
+            "cannot iterate over `r.e`, which is null",
+        );
+        check(
+            "return [...^r.e]",
+            engine,
+            "cannot iterate over `r.e`, which is null",
+        );
+        check(
+            "const [a] = r.e",
+            engine,
+            "cannot take `r.e` apart, which is null",
+        );
+        check("const [a] = r.e || []", engine, engine);
+    }
+}

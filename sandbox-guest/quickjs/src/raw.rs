@@ -1,0 +1,183 @@
+//! What the engine can do and its Rust binding does not offer in a safe form.
+//! With the exports, this is all the `unsafe` of this guest.
+
+#![expect(
+    unsafe_code,
+    reason = "the engine is C, and these of its functions are called as they are"
+)]
+
+use std::mem::MaybeUninit;
+use std::slice;
+
+use rquickjs::class::{JsClass, Readable, Trace, Tracer};
+use rquickjs::function::Constructor;
+use rquickjs::{Ctx, JsLifetime, Object, Result, Value, qjs};
+
+use crate::stubs::Server;
+use crate::tool_error::Origin;
+
+/// A property that an object has itself.
+pub(crate) enum Own<'js> {
+    Value(Value<'js>),
+    /// Reading it would run a function.
+    Accessor,
+}
+
+/// An own property, without a line of the script running for it; of a proxy, which would run
+/// one, there is none.
+pub(crate) fn own<'js>(object: &Object<'js>, key: &Value<'js>) -> Option<Own<'js>> {
+    if object.as_value().is_proxy() {
+        return None;
+    }
+    let ctx = object.ctx();
+    let raw = ctx.as_raw().as_ptr();
+    let mut found = MaybeUninit::<qjs::JSPropertyDescriptor>::uninit();
+    // SAFETY: object and key are alive; the descriptor is written when the answer is positive,
+    // and then each of its values is ours to free, which wrapping them does.
+    unsafe {
+        let atom = qjs::JS_ValueToAtom(raw, key.as_raw());
+        let answer = qjs::JS_GetOwnProperty(raw, found.as_mut_ptr(), object.as_raw(), atom);
+        qjs::JS_FreeAtom(raw, atom);
+        if answer < 0 {
+            ctx.catch();
+        }
+        if answer <= 0 {
+            return None;
+        }
+        let found = found.assume_init();
+        let value = Value::from_raw(ctx.clone(), found.value);
+        let getter = Value::from_raw(ctx.clone(), found.getter);
+        let setter = Value::from_raw(ctx.clone(), found.setter);
+        drop((getter, setter));
+        let flags = u32::try_from(found.flags).unwrap_or(0);
+        Some(if flags & qjs::JS_PROP_GETSET != 0 {
+            Own::Accessor
+        } else {
+            Own::Value(value)
+        })
+    }
+}
+
+/// The enumerable own keys, texts and symbols; of a proxy, which would be asked, there are none.
+pub(crate) fn shown_keys<'js>(object: &Object<'js>) -> Vec<Value<'js>> {
+    let ctx = object.ctx();
+    let raw = ctx.as_raw().as_ptr();
+    if object.as_value().is_proxy() {
+        return Vec::new();
+    }
+    let (mut keys, mut count) = (std::ptr::null_mut(), 0);
+    let all = qjs::JS_GPN_STRING_MASK | qjs::JS_GPN_SYMBOL_MASK | qjs::JS_GPN_ENUM_ONLY;
+    // SAFETY: keys and count are written when the answer is not negative; each key is read
+    // before all of them are freed.
+    unsafe {
+        let answer = qjs::JS_GetOwnPropertyNames(
+            raw,
+            &raw mut keys,
+            &raw mut count,
+            object.as_raw(),
+            all as i32,
+        );
+        if answer < 0 {
+            ctx.catch();
+            return Vec::new();
+        }
+        let found = if keys.is_null() {
+            &[]
+        } else {
+            slice::from_raw_parts(keys, count as usize)
+        };
+        let value = |key: &qjs::JSPropertyEnum| {
+            Value::from_raw(ctx.clone(), qjs::JS_AtomToValue(raw, key.atom))
+        };
+        let values = found.iter().map(value).collect();
+        qjs::JS_FreePropertyEnum(raw, keys, count);
+        values
+    }
+}
+
+/// The text of a string, number or BigInt; half a surrogate pair is three bytes that are no UTF-8.
+pub(crate) fn text_bytes(primitive: &Value<'_>) -> Vec<u8> {
+    let raw = primitive.ctx().as_raw().as_ptr();
+    let mut length = 0;
+    // SAFETY: the text is valid for `length` bytes until it is freed.
+    unsafe {
+        let text = qjs::JS_ToCStringLen(raw, &raw mut length, primitive.as_raw());
+        if text.is_null() {
+            primitive.ctx().catch();
+            return Vec::new();
+        }
+        let bytes = slice::from_raw_parts(text.cast::<u8>(), length).to_vec();
+        qjs::JS_FreeCString(raw, text);
+        bytes
+    }
+}
+
+/// Which of the engine's classes a value is of; 0 for what is no object.
+pub(crate) fn class_of(value: &Value<'_>) -> u32 {
+    // SAFETY: the value is alive, and anything may be asked about.
+    unsafe { qjs::JS_GetClassID(value.as_raw()) }
+}
+
+pub(crate) fn is_typed_array(value: &Value<'_>) -> bool {
+    // SAFETY: the value is alive, and anything may be asked about.
+    unsafe { qjs::JS_GetTypedArrayType(value.as_raw()) >= 0 }
+}
+
+/// Makes the pending exception one that no script can catch.
+pub(crate) fn throw_uncatchable(ctx: &Ctx<'_>, error: &Value<'_>) {
+    // SAFETY: the error is an object of this context.
+    unsafe { qjs::JS_SetUncatchableError(ctx.as_raw().as_ptr(), error.as_raw()) };
+}
+
+pub(crate) fn freeze(object: &Object<'_>) {
+    // SAFETY: the object is alive.
+    let frozen = unsafe { qjs::JS_FreezeObject(object.ctx().as_raw().as_ptr(), object.as_raw()) };
+    if frozen < 0 {
+        object.ctx().catch();
+    }
+}
+
+/// The bytes of an `ArrayBuffer`, for as long as `use_them` takes.
+pub(crate) fn with_bytes<R>(
+    buffer: &Value<'_>,
+    use_them: impl FnOnce(&mut [u8]) -> R,
+) -> Option<R> {
+    let raw = buffer.ctx().as_raw().as_ptr();
+    let mut length = 0;
+    // SAFETY: the bytes are valid for `length` and nobody else's while no script runs, which
+    // `use_them` has no way to bring about.
+    unsafe {
+        let bytes = qjs::JS_GetArrayBuffer(raw, &raw mut length, buffer.as_raw());
+        if bytes.is_null() {
+            buffer.ctx().catch();
+            // An empty buffer has no address.
+            return Some(use_them(&mut []));
+        }
+        Some(use_them(slice::from_raw_parts_mut(bytes, length as usize)))
+    }
+}
+
+macro_rules! plain_class {
+    ($class:ident) => {
+        // SAFETY: it holds no value of the engine.
+        unsafe impl<'js> JsLifetime<'js> for $class {
+            type Changed<'to> = $class;
+        }
+
+        impl<'js> Trace<'js> for $class {
+            fn trace<'a>(&self, _: Tracer<'a, 'js>) {}
+        }
+
+        impl<'js> JsClass<'js> for $class {
+            const NAME: &'static str = stringify!($class);
+            type Mutable = Readable;
+
+            fn constructor(_: &Ctx<'js>) -> Result<Option<Constructor<'js>>> {
+                Ok(None)
+            }
+        }
+    };
+}
+
+plain_class!(Server);
+plain_class!(Origin);

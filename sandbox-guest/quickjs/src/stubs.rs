@@ -1,0 +1,246 @@
+//! The globals that stand for servers and their tools.
+//!
+//! A server is a proxy whose every trap is native: it has no prototype, cannot
+//! be changed, makes a tool's function when it is first asked for, and names
+//! the closest tool when a script asks for one that is not there. It is no
+//! promise-like, so that `await server` is the server.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use rquickjs::function::Rest;
+use rquickjs::object::Property;
+use rquickjs::proxy::ProxyHandler;
+use rquickjs::{Array, Class, Ctx, Function, Object, Persistent, Proxy, Result, Value};
+use sandbox_protocol::ServerStubs;
+
+use crate::native::{self, Native};
+use crate::run::Run;
+use crate::{call, likeness, quiet, raw};
+
+/// Members that the language itself asks any object for. They are not there,
+/// and asking is no mistake.
+const ASKED_BY_THE_LANGUAGE: [&str; 7] = [
+    "then",
+    "toJSON",
+    "toString",
+    "valueOf",
+    "constructor",
+    "inspect",
+    "$$typeof",
+];
+
+const TRAPS: [(&str, Native, usize); 11] = [
+    ("get", get, 3),
+    ("has", has, 2),
+    ("ownKeys", own_keys, 1),
+    ("getOwnPropertyDescriptor", own_property, 2),
+    ("set", refuse_change, 4),
+    ("defineProperty", refuse_change, 3),
+    ("deleteProperty", refuse_change, 2),
+    ("setPrototypeOf", refuse_change, 2),
+    ("preventExtensions", refuse_change, 1),
+    ("getPrototypeOf", no_prototype, 1),
+    ("isExtensible", extensible, 1),
+];
+
+/// The object behind a server's proxy.
+#[derive(Debug)]
+pub(crate) struct Server {
+    index: u16,
+}
+
+/// Sets the globals of one run. Flat names are set only as far as the script
+/// can mean them, since there may be hundreds.
+pub(crate) fn install(ctx: &Ctx<'_>, script: &str, run: &Rc<Run>) -> Result<()> {
+    let all_flat = script.contains("globalThis");
+    let named = if all_flat {
+        BTreeSet::new()
+    } else {
+        underscored_words(script)
+    };
+    let handler = ProxyHandler::from_object(run.kept()?.traps(ctx)?)?;
+    let stubs = run.stubs.borrow();
+    for (index, server) in (0_u16..).zip(stubs.iter()) {
+        let target = Class::instance(ctx.clone(), Server { index })?.into_inner();
+        target.set_prototype(None)?;
+        let proxy = Proxy::new(ctx.clone(), target, handler.clone())?;
+        set_global(ctx, &server.name, proxy.into_value())?;
+        if !all_flat && named.is_empty() {
+            continue;
+        }
+        for (tool, stub) in (0_u16..).zip(&server.tools) {
+            if !stub.flat.is_empty() && (all_flat || named.contains(stub.flat.as_str())) {
+                let function = tool_function(ctx, run, (index, tool), &stub.flat)?;
+                set_global(ctx, &stub.flat, function.into_value())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn set_global<'js>(ctx: &Ctx<'js>, name: &str, value: Value<'js>) -> Result<()> {
+    ctx.globals().prop(name, Property::from(value).enumerable())
+}
+
+/// Words of the script that have an underscore inside, as every flat name has.
+fn underscored_words(script: &str) -> BTreeSet<&str> {
+    script
+        .split(|c: char| !(c == '_' || c == '$' || c.is_alphanumeric()))
+        .filter(|word| word.contains('_'))
+        .collect()
+}
+
+fn tool_function<'js>(
+    ctx: &Ctx<'js>,
+    run: &Rc<Run>,
+    (server, tool): (u16, u16),
+    name: &str,
+) -> Result<Function<'js>> {
+    let run = Rc::clone(run);
+    let make = move |ctx: Ctx<'js>, args: Rest<Value<'js>>| {
+        call::make(&ctx, &run, (server, tool), &args.0)
+    };
+    let function = Function::new(ctx.clone(), make)?
+        .with_name(name)?
+        .with_length(1)?;
+    raw::freeze(&function);
+    Ok(function)
+}
+
+/// The object whose members are the traps of every server's proxy.
+pub(crate) fn traps<'js>(ctx: &Ctx<'js>, run: &Rc<Run>) -> Result<Object<'js>> {
+    let object = Object::new_proto(ctx.clone(), None)?;
+    for trap in TRAPS {
+        object.prop(trap.0, native::function(ctx, run, trap)?)?;
+    }
+    Ok(object)
+}
+
+fn no_prototype<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, _: &[Value<'js>]) -> Result<Value<'js>> {
+    Ok(Value::new_null(ctx.clone()))
+}
+
+fn extensible<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, _: &[Value<'js>]) -> Result<Value<'js>> {
+    Ok(Value::new_bool(ctx.clone(), true))
+}
+
+/// In strict code, and all code is, a false answer is a `TypeError`.
+fn refuse_change<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, _: &[Value<'js>]) -> Result<Value<'js>> {
+    Ok(Value::new_bool(ctx.clone(), false))
+}
+
+/// The server that a trap was called for, and the member it is about.
+fn asked<'js>(ctx: &Ctx<'js>, run: &Run, args: &[Value<'js>]) -> Result<(u16, Option<String>)> {
+    let target = native::arg(ctx, args, 0);
+    let Ok(target) = Class::<Server>::from_value(&target) else {
+        return Err(native::throw_type(ctx, run, "not a server"));
+    };
+    let member = native::arg(ctx, args, 1);
+    let member = member.is_string().then(|| quiet::lossy(&member));
+    Ok((target.borrow().index, member))
+}
+
+fn member<'js>(
+    ctx: &Ctx<'js>,
+    run: &Rc<Run>,
+    server: u16,
+    name: &str,
+) -> Result<Option<Function<'js>>> {
+    if name == "then" {
+        return Ok(None);
+    }
+    let tool = {
+        let stubs = run.stubs.borrow();
+        let tools = stubs.get(usize::from(server)).map(|stubs| &stubs.tools);
+        let at = tools.and_then(|tools| tools.iter().position(|tool| tool.member == name));
+        at.and_then(|at| u16::try_from(at).ok())
+    };
+    let Some(tool) = tool else { return Ok(None) };
+    let made = run.members.borrow().get(&(server, tool)).cloned();
+    if let Some(function) = made {
+        return function.restore(ctx).map(Some);
+    }
+    let function = tool_function(ctx, run, (server, tool), name)?;
+    let kept = Persistent::save(ctx, function.clone());
+    run.members.borrow_mut().insert((server, tool), kept);
+    Ok(Some(function))
+}
+
+fn get<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
+    let (server, Some(name)) = asked(ctx, run, args)? else {
+        return Ok(native::undefined(ctx));
+    };
+    if let Some(function) = member(ctx, run, server, &name)? {
+        return Ok(function.into_value());
+    }
+    if ASKED_BY_THE_LANGUAGE.contains(&name.as_str()) {
+        return Ok(native::undefined(ctx));
+    }
+    let sentence = {
+        let stubs = run.stubs.borrow();
+        match stubs.get(usize::from(server)) {
+            Some(stubs) => unknown_member(stubs, &name),
+            None => return Ok(native::undefined(ctx)),
+        }
+    };
+    Err(native::throw_type(ctx, run, &sentence))
+}
+
+fn has<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
+    let there = match asked(ctx, run, args)? {
+        (server, Some(name)) => member(ctx, run, server, &name)?.is_some(),
+        (_, None) => false,
+    };
+    Ok(Value::new_bool(ctx.clone(), there))
+}
+
+fn own_keys<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
+    let (server, _) = asked(ctx, run, args.get(..1).unwrap_or_default())?;
+    let names = Array::new(ctx.clone())?;
+    let stubs = run.stubs.borrow();
+    let tools = stubs.get(usize::from(server)).map(|stubs| &stubs.tools);
+    let members = tools.into_iter().flatten().map(|tool| tool.member.as_str());
+    let key = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    for (at, member) in members.filter(|member| *member != "then").enumerate() {
+        let whole = Property::from(member)
+            .writable()
+            .enumerable()
+            .configurable();
+        names.as_object().prop(key(at), whole)?;
+    }
+    Ok(names.into_value())
+}
+
+fn own_property<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
+    let (server, Some(name)) = asked(ctx, run, args)? else {
+        return Ok(native::undefined(ctx));
+    };
+    let Some(function) = member(ctx, run, server, &name)? else {
+        return Ok(native::undefined(ctx));
+    };
+    let descriptor = Object::new_proto(ctx.clone(), None)?;
+    descriptor.prop("value", function)?;
+    descriptor.prop("writable", false)?;
+    descriptor.prop("enumerable", true)?;
+    // A proxy may not say otherwise of what its target does not have.
+    descriptor.prop("configurable", true)?;
+    Ok(descriptor.into_value())
+}
+
+fn unknown_member(stubs: &ServerStubs, name: &str) -> String {
+    let name: String = name.chars().take(100).collect();
+    let mut sentence = format!("`{}` has no tool `{name}`", stubs.name);
+    let members = stubs.tools.iter().map(|tool| tool.member.as_str());
+    if let Some(closest) = likeness::closest(members, &name) {
+        sentence.push_str(&format!("; did you mean `{closest}`?"));
+    } else if stubs.tools.len() <= 12 {
+        let names: Vec<_> = stubs
+            .tools
+            .iter()
+            .map(|tool| format!("`{}`", tool.member))
+            .collect();
+        sentence.push_str(&format!("; it has {}", names.join(", ")));
+    }
+    sentence
+}

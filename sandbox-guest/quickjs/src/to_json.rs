@@ -1,0 +1,418 @@
+//! Values of the engine to JSON text, once: the arguments of a call and the
+//! value of a script. Each getter and each `toJSON` runs at most one time, and
+//! the bytes that come out are the only ones that anybody sees later.
+//!
+//! | Value | Arguments | Value of a script |
+//! | --- | --- | --- |
+//! | `undefined` in an object | left out | left out |
+//! | `undefined` or a hole in an array | `null` | `null` |
+//! | `NaN`, `±Infinity` | refused | `null` |
+//! | `-0` | `0` | `0` |
+//! | BigInt | number when exact in a double, else refused | number when exact, else string |
+//! | function, symbol | refused | left out, `null` in an array |
+//! | promise | refused | refused |
+//! | `Date` | ISO text (its `toJSON`) | the same |
+//! | `Map` | object when all keys are strings, else array of entries | the same |
+//! | `Set`, typed array | array | the same |
+//! | `RegExp` | its text | its text |
+//! | error | object of its own members with `name` and `message` | the same |
+//! | lone surrogate in a text | refused | U+FFFD |
+//! | cycle | refused, naming the path | refused, naming the path |
+//! | anything with `toJSON` | what that returns | the same |
+
+use rquickjs::function::This;
+use rquickjs::object::Filter;
+use rquickjs::{Atom, Error, Object, Value};
+
+use crate::kept::Kind;
+use crate::run::Run;
+use crate::{failure, native, quiet, raw};
+
+/// The largest whole number that a double holds exactly, and all below it.
+const EXACT_MAX: u64 = 9_007_199_254_740_991;
+
+/// What the text is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Arguments,
+    Value,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    pub(crate) bytes_max: usize,
+    pub(crate) depth_max: u32,
+}
+
+/// Why there is no text.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// A getter or `toJSON` threw.
+    Thrown(Error),
+    /// Nothing that JSON can say; the sentence names the path.
+    Unsayable(String),
+    TooLarge,
+    TooDeep(String),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::Thrown(error)
+    }
+}
+
+type Said<T> = Result<T, Refusal>;
+
+/// The JSON text of `value`; `None` for `undefined` and what counts as it.
+pub(crate) fn encode(
+    value: &Value<'_>,
+    name: &str,
+    purpose: Purpose,
+    bounds: Bounds,
+    run: &Run,
+) -> Said<Option<Vec<u8>>> {
+    let mut encoder = Encoder {
+        out: Vec::with_capacity(256),
+        purpose,
+        bounds,
+        open: Vec::new(),
+        path: vec![Part::Name(name.to_owned())],
+        run,
+    };
+    let said = encoder.value(value)?;
+    Ok(said.then_some(encoder.out))
+}
+
+/// How deeply JSON text nests; brackets in its texts do not count.
+pub(crate) fn depth_of(text: &[u8]) -> u32 {
+    let (mut depth, mut deepest) = (0_u32, 0);
+    let mut bytes = text.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'[' | b'{' => {
+                depth = depth.saturating_add(1);
+                deepest = depth.max(deepest);
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b'"' => {
+                while let Some(byte) = bytes.next() {
+                    match byte {
+                        b'\\' => drop(bytes.next()),
+                        b'"' => break,
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    deepest
+}
+
+enum Part {
+    Name(String),
+    Index(usize),
+}
+
+struct Encoder<'a, 'js> {
+    out: Vec<u8>,
+    purpose: Purpose,
+    bounds: Bounds,
+    /// Objects that the present value lies in.
+    open: Vec<Value<'js>>,
+    path: Vec<Part>,
+    run: &'a Run,
+}
+
+impl<'js> Encoder<'_, 'js> {
+    fn path(&self) -> String {
+        let mut text = String::new();
+        for (at, part) in self.path.iter().take(20).enumerate() {
+            match part {
+                Part::Name(name) => {
+                    if at > 0 {
+                        text.push('.');
+                    }
+                    text.extend(name.chars().take(60));
+                }
+                Part::Index(index) => text.push_str(&format!("[{index}]")),
+            }
+        }
+        text
+    }
+
+    fn refuse(&self, what: &str) -> Refusal {
+        Refusal::Unsayable(format!("`{}` {what}", self.path()))
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> Said<()> {
+        if self.out.len() + bytes.len() > self.bounds.bytes_max {
+            return Err(Refusal::TooLarge);
+        }
+        self.out.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Writes `value`; false when there is nothing to write.
+    fn value(&mut self, value: &Value<'js>) -> Said<bool> {
+        if value.is_undefined() {
+            return Ok(false);
+        }
+        if value.is_null() {
+            self.push(b"null")?;
+        } else if let Some(truth) = value.as_bool() {
+            self.push(if truth { b"true" } else { b"false" })?;
+        } else if let Some(number) = value.as_int() {
+            self.push(number.to_string().as_bytes())?;
+        } else if let Some(number) = value.as_float() {
+            self.number(number, value)?;
+        } else if value.is_string() {
+            self.text(value)?;
+        } else if value.is_big_int() {
+            self.big_int(value)?;
+        } else if value.is_symbol() {
+            return self.without_meaning("is a symbol");
+        } else if let Some(object) = value.as_object() {
+            return self.object(object);
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn without_meaning(&self, what: &str) -> Said<bool> {
+        match self.purpose {
+            Purpose::Arguments => Err(self.refuse(what)),
+            Purpose::Value => Ok(false),
+        }
+    }
+
+    fn number(&mut self, number: f64, value: &Value<'js>) -> Said<()> {
+        if !number.is_finite() {
+            return match self.purpose {
+                Purpose::Arguments => {
+                    Err(self.refuse(&format!("is {number}, which JSON cannot say")))
+                }
+                Purpose::Value => self.push(b"null"),
+            };
+        }
+        if number == 0.0 {
+            return self.push(b"0");
+        }
+        self.push(&raw::text_bytes(value))
+    }
+
+    fn big_int(&mut self, value: &Value<'js>) -> Said<()> {
+        let digits = quiet::lossy(value);
+        let magnitude = digits.trim_start_matches('-').parse::<u64>();
+        if magnitude.is_ok_and(|magnitude| magnitude <= EXACT_MAX) {
+            self.push(digits.as_bytes())
+        } else if self.purpose == Purpose::Value {
+            self.push(format!("\"{digits}\"").as_bytes())
+        } else {
+            Err(self.refuse("is a BigInt that no JSON number holds exactly"))
+        }
+    }
+
+    fn text(&mut self, text: &Value<'js>) -> Said<()> {
+        let owned = match quiet::exact(text) {
+            Some(owned) => owned,
+            None if self.purpose == Purpose::Value => quiet::lossy(text),
+            None => return Err(self.refuse("holds half of a surrogate pair")),
+        };
+        self.quoted(&owned)
+    }
+
+    fn quoted(&mut self, text: &str) -> Said<()> {
+        self.push(b"\"")?;
+        let mut plain = 0;
+        for (at, byte) in text.bytes().enumerate() {
+            if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+                continue;
+            }
+            self.push(text.as_bytes().get(plain..at).unwrap_or_default())?;
+            plain = at + 1;
+            match byte {
+                b'"' => self.push(b"\\\"")?,
+                b'\\' => self.push(b"\\\\")?,
+                b'\n' => self.push(b"\\n")?,
+                b'\r' => self.push(b"\\r")?,
+                b'\t' => self.push(b"\\t")?,
+                8 => self.push(b"\\b")?,
+                12 => self.push(b"\\f")?,
+                _ => self.push(format!("\\u{byte:04x}").as_bytes())?,
+            }
+        }
+        self.push(text.as_bytes().get(plain..).unwrap_or_default())?;
+        self.push(b"\"")
+    }
+
+    fn object(&mut self, object: &Object<'js>) -> Said<bool> {
+        if self.open.len() >= self.bounds.depth_max as usize {
+            return Err(Refusal::TooDeep(format!(
+                "`{}` is nested more than {} levels deep",
+                self.path(),
+                self.bounds.depth_max
+            )));
+        }
+        let value = object.as_value();
+        if self.open.contains(value) {
+            return Err(self.refuse("contains itself"));
+        }
+        let to_json: Value<'js> = object.get("toJSON")?;
+        if let Some(to_json) = to_json.as_function() {
+            let key = match self.path.last() {
+                Some(Part::Name(name)) if self.path.len() > 1 => name.clone(),
+                Some(Part::Index(index)) => index.to_string(),
+                _ => String::new(),
+            };
+            let replaced: Value<'js> = to_json.call((This(value.clone()), key))?;
+            return self.replaced(&replaced);
+        }
+        self.as_it_is(object)
+    }
+
+    /// Exactly once: what `toJSON` returned is not asked again.
+    fn replaced(&mut self, value: &Value<'js>) -> Said<bool> {
+        match value.as_object() {
+            Some(inner) if self.open.contains(inner.as_value()) => {
+                Err(self.refuse("contains itself"))
+            }
+            Some(inner) => self.as_it_is(inner),
+            None => self.value(value),
+        }
+    }
+
+    fn as_it_is(&mut self, object: &Object<'js>) -> Said<bool> {
+        let value = object.as_value();
+        if value.is_function() {
+            return self.without_meaning("is a function");
+        }
+        let kept = self.run.kept()?;
+        let kind = kept.kind(value);
+        if let Some(primitive) = kept.unboxed(value, kind)? {
+            return self.value(&primitive);
+        }
+        if value.is_promise() {
+            return Err(self.refuse("is a promise; await it first"));
+        }
+        self.open.push(value.clone());
+        match kind {
+            Kind::Map => self.map(&kept.entries(value)?)?,
+            Kind::Set => self.items(&kept.items(value)?)?,
+            Kind::Regex => self.quoted(&kept.regex_text(value)?)?,
+            _ if value.is_array() || raw::is_typed_array(value) => self.array(object)?,
+            _ if failure::is_error(value) => self.error(object)?,
+            _ if value.is_proxy() && kept.is_array(value)? => self.array(object)?,
+            _ => self.record(object)?,
+        }
+        self.open.pop();
+        Ok(true)
+    }
+
+    fn array(&mut self, array: &Object<'js>) -> Said<()> {
+        let length: f64 = array.get::<_, rquickjs::convert::Coerced<f64>>("length")?.0;
+        self.push(b"[")?;
+        // Each item is at least one byte, so what is too long ends at the bound.
+        for index in 0..length as u64 {
+            if index > 0 {
+                self.push(b",")?;
+            }
+            let item: Value<'js> = match u32::try_from(index) {
+                Ok(index) => array.get(index)?,
+                Err(_) => native::undefined(array.ctx()),
+            };
+            self.item(index as usize, &item)?;
+        }
+        self.push(b"]")
+    }
+
+    fn items(&mut self, items: &[Value<'js>]) -> Said<()> {
+        self.push(b"[")?;
+        for (index, item) in items.iter().enumerate() {
+            if index > 0 {
+                self.push(b",")?;
+            }
+            self.item(index, item)?;
+        }
+        self.push(b"]")
+    }
+
+    fn item(&mut self, index: usize, item: &Value<'js>) -> Said<()> {
+        self.path.push(Part::Index(index));
+        if !self.value(item)? {
+            self.push(b"null")?;
+        }
+        self.path.pop();
+        Ok(())
+    }
+
+    fn record(&mut self, object: &Object<'js>) -> Said<()> {
+        self.push(b"{")?;
+        let mut first = true;
+        self.own_members(object, &mut first)?;
+        self.push(b"}")
+    }
+
+    /// Only a proxy is asked through the script's own traps.
+    fn own_members(&mut self, object: &Object<'js>, first: &mut bool) -> Said<()> {
+        let shown = Filter::new().string().enum_only();
+        let keys: Result<Vec<Atom<'js>>, Error> = object.own_keys(shown).collect();
+        for key in keys? {
+            let name = key.to_value()?;
+            let value: Value<'js> = object.get(key)?;
+            self.member(&name, &value, first)?;
+        }
+        Ok(())
+    }
+
+    fn member(&mut self, name: &Value<'js>, value: &Value<'js>, first: &mut bool) -> Said<()> {
+        let before = self.out.len();
+        self.path.push(Part::Name(quiet::lossy(name)));
+        if !*first {
+            self.push(b",")?;
+        }
+        self.text(name)?;
+        self.push(b":")?;
+        if self.value(value)? {
+            *first = false;
+        } else {
+            self.out.truncate(before);
+        }
+        self.path.pop();
+        Ok(())
+    }
+
+    fn map(&mut self, entries: &[(Value<'js>, Value<'js>)]) -> Said<()> {
+        if entries.iter().all(|(key, _)| key.is_string()) {
+            self.push(b"{")?;
+            let mut first = true;
+            for (key, value) in entries {
+                self.member(key, value, &mut first)?;
+            }
+            return self.push(b"}");
+        }
+        self.push(b"[")?;
+        for (index, (key, value)) in entries.iter().enumerate() {
+            if index > 0 {
+                self.push(b",")?;
+            }
+            self.path.push(Part::Index(index));
+            self.items(&[key.clone(), value.clone()])?;
+            self.path.pop();
+        }
+        self.push(b"]")
+    }
+
+    /// An error says its name and message, then what else it carries itself.
+    fn error(&mut self, error: &Object<'js>) -> Said<()> {
+        self.push(b"{")?;
+        let mut first = true;
+        for name in ["name", "message"] {
+            let value: Value<'js> = error.get(name)?;
+            self.member(&native::string(error.ctx(), name)?, &value, &mut first)?;
+        }
+        self.own_members(error, &mut first)?;
+        self.push(b"}")
+    }
+}

@@ -1,0 +1,75 @@
+//! `ToolError`: what a call's promise is rejected with. Its fields come from
+//! the host's frame and are the object's own, so that nothing that a script
+//! does to prototypes can turn a failure into something else.
+
+use rquickjs::object::Property;
+use rquickjs::{Class, Ctx, Object, Result, Value};
+use sandbox_protocol::{CallTicket, Failure};
+
+use crate::native;
+use crate::place::{self, Place};
+use crate::run::Run;
+
+/// What marks an object as made here, and for which call.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    pub(crate) ticket: Option<CallTicket>,
+    pub(crate) code: String,
+    pub(crate) places: Vec<Place>,
+}
+
+pub(crate) fn origin<'js>(value: &Value<'js>) -> Option<Class<'js, Origin>> {
+    Class::<Origin>::from_value(value).ok()
+}
+
+pub(crate) fn make<'js>(
+    ctx: &Ctx<'js>,
+    run: &Run,
+    failure: &Failure,
+    ticket: Option<CallTicket>,
+    places: Vec<Place>,
+) -> Result<Value<'js>> {
+    let mut stack = format!("ToolError: {}", failure.message);
+    let frames = place::describe(&places, &run.script_name.borrow());
+    if !frames.is_empty() {
+        stack.push('\n');
+        stack.push_str(&frames);
+    }
+    let origin = Origin {
+        ticket,
+        code: failure.code.clone(),
+        places,
+    };
+    let prototype = run.kept()?.tool_error_prototype(ctx)?;
+    let error = Class::instance_proto(origin, prototype)?.into_inner();
+    hidden(&error, "message", &failure.message)?;
+    hidden(&error, "stack", &stack)?;
+    shown(&error, "code", native::string(ctx, &failure.code)?)?;
+    shown(&error, "tool", native::string(ctx, &failure.tool)?)?;
+    let retryable = Value::new_bool(ctx.clone(), failure.retryable);
+    shown(&error, "retryable", retryable)?;
+    shown(&error, "content", json(ctx, &failure.content))?;
+    let structured = json(ctx, &failure.structured_content);
+    shown(&error, "structuredContent", structured)?;
+    Ok(error.into_value())
+}
+
+fn hidden(error: &Object<'_>, name: &str, text: &str) -> Result<()> {
+    error.prop(name, Property::from(text).writable().configurable())
+}
+
+fn shown<'js>(error: &Object<'js>, name: &str, value: Value<'js>) -> Result<()> {
+    let whole = Property::from(value).writable().enumerable().configurable();
+    error.prop(name, whole)
+}
+
+/// Text that the host made; where it is no JSON after all, there is nothing to show.
+fn json<'js>(ctx: &Ctx<'js>, text: &[u8]) -> Value<'js> {
+    if text.is_empty() {
+        return native::undefined(ctx);
+    }
+    ctx.json_parse(text).unwrap_or_else(|error| {
+        native::caught(ctx, error);
+        native::undefined(ctx)
+    })
+}
