@@ -4,6 +4,7 @@
 mod bench;
 mod bless;
 mod ci;
+mod engine;
 mod paths;
 mod tidy;
 
@@ -23,6 +24,8 @@ usage: cargo xtask COMMAND
   bench replay                   play recorded tasks and attacks against the shipped policies
   bench policy                   what a decision costs with 10, 100 and 1,000 rules
   bench check                    what the check of a script costs before a run
+  engine quickjs [--accept]      make the image of the second guest; the next build carries it
+  engine quickjs --find          which C compiler would make it
   bless [CARGO TEST ARGUMENT…]   rewrite the golden files from what the tests produce
   tidy                           check the text of the project
   ci                             the whole check, as `.ci/run` has it
@@ -52,6 +55,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["bench", "policy"] => bench::medians::POLICY.run(),
         ["bench", "check"] => bench::medians::CHECK.run(),
         ["bench", rest @ ..] => bench::ours_alone(rest),
+        ["engine", rest @ ..] => engine::run(rest),
         ["bless", rest @ ..] => bless::run(rest),
         ["tidy"] => tidy::run(),
         ["ci"] => ci::run(),

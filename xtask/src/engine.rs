@@ -1,0 +1,243 @@
+//! `cargo xtask engine quickjs`: makes the image of the second guest. Its engine
+//! is C, so this needs a C compiler for Wasm, which the build itself must not;
+//! what is made here the next build finds and carries.
+
+mod compiler;
+mod sources;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use sha2::{Digest, Sha256};
+
+use crate::paths;
+use compiler::Compiler;
+use sources::Sources;
+
+const WASM_TARGET: &str = "wasm32-unknown-unknown";
+
+/// What modules were made of which sources, by which compilers, one line each.
+const DIGESTS: &str = "sandbox-guest/quickjs/digests";
+
+/// Stands beside an image: what it was made from.
+const MADE_FROM: &str = "made-from";
+
+pub(crate) fn run(words: &[&str]) -> Result<()> {
+    let accept = match words {
+        ["quickjs"] => false,
+        ["quickjs", "--accept"] => true,
+        ["quickjs", "--find"] => {
+            let compiler = Compiler::find(&guest_target().join("engines/tools"))?;
+            println!("{}", compiler.label);
+            return Ok(());
+        }
+        _ => bail!("usage: cargo xtask engine quickjs [--accept | --find]"),
+    };
+    let guests = guest_target();
+    let made = guests.join("engines/quickjs").join(host()?);
+    fs::create_dir_all(&made)?;
+    // What is there is not whole until its last file is written.
+    let _ = fs::remove_file(made.join(MADE_FROM));
+
+    let sources = Sources::read()?;
+    let compiler = Compiler::find(&guests.join("engines/tools"))?;
+    let label = format!("{}, {}", compiler.label, rustc_version()?);
+    eprintln!("building the guest ({label})");
+    let guest = build_guest(&guests, &compiler)?;
+    eprintln!("building the factory");
+    let factory = build_factory(&guests)?;
+    eprintln!("pressing the guest into an image");
+    let mut press = Command::new(factory);
+    press.arg(guest).arg(host()?).arg(&made).arg("quickjs");
+    finish(press, "pressing the guest into an image")?;
+
+    let module = fs::read(made.join("quickjs.wasm"))?;
+    let digest = hex(&Sha256::digest(&module));
+    println!("quickjs.wasm  {} bytes  sha256:{digest}", module.len());
+    let line = format!("{} {digest} {label}", sources.stamp());
+    hold_against_committed(&line, accept)?;
+    fs::write(made.join(MADE_FROM), sources.text())?;
+    println!("made in {}; the next build carries it", made.display());
+    Ok(())
+}
+
+/// The same sources and compilers make the same bytes, wherever they are built.
+fn hold_against_committed(line: &str, accept: bool) -> Result<()> {
+    let path = paths::root().join(DIGESTS);
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    let parts = |line: &str| {
+        let (stamp, rest) = line.split_once(' ')?;
+        let (digest, label) = rest.split_once(' ')?;
+        Some((stamp.to_owned(), digest.to_owned(), label.to_owned()))
+    };
+    let (stamp, digest, label) = parts(line).context("a digest's line has three parts")?;
+    let lines: Vec<_> = committed.lines().filter_map(parts).collect();
+    if accept {
+        let others = lines
+            .iter()
+            .filter(|(other_stamp, _, other)| *other_stamp == stamp && *other != label);
+        let others = others.map(|(stamp, digest, label)| format!("{stamp} {digest} {label}\n"));
+        let mut all: Vec<_> = others.chain([format!("{line}\n")]).collect();
+        all.sort();
+        fs::write(&path, all.concat())?;
+        println!("accepted in {DIGESTS}");
+        return Ok(());
+    }
+    let same_sources: Vec<_> = lines
+        .iter()
+        .filter(|(other, _, _)| *other == stamp)
+        .collect();
+    if same_sources.is_empty() {
+        eprintln!(
+            "warning: no digest is committed for these sources; `cargo xtask engine quickjs --accept` writes it"
+        );
+        return Ok(());
+    }
+    match same_sources.iter().find(|(_, _, other)| *other == label) {
+        None => eprintln!("warning: no digest is committed for {label}"),
+        Some((_, expected, _)) => ensure!(
+            *expected == digest,
+            "the module is not the one that {DIGESTS} has for these sources and compilers\n  expected sha256:{expected}\n  found    sha256:{digest}"
+        ),
+    }
+    Ok(())
+}
+
+fn build_guest(guests: &Path, compiler: &Compiler) -> Result<PathBuf> {
+    let target = guests.join("quickjs");
+    have_wasm_target()?;
+    let mut cargo = nested_cargo("sandbox-guest/quickjs", &target);
+    cargo.args(["rustc", "--locked", "--lib", "--profile", "guest"]);
+    cargo.args(["--target", WASM_TARGET, "--"]);
+    // As with the first guest: the shadow stack lies below everything else, and its size is the
+    // cage's.
+    cargo.args(["-C", "link-arg=-zstack-size=4194304"]);
+    cargo.args(["-C", "link-arg=--stack-first"]);
+    // No path of this machine goes into the module.
+    let places = [
+        (cargo_home(), "/cargo"),
+        (Some(target.clone()), "/target"),
+        (Some(paths::root()), "/airlock"),
+    ];
+    let (mut rust, mut c) = (Vec::new(), compiler.flags.to_owned());
+    for (place, instead) in places {
+        let Some(place) = place else { continue };
+        rust.push(format!("--remap-path-prefix={}={instead}", place.display()));
+        c.push_str(&format!(" -ffile-prefix-map={}={instead}", place.display()));
+    }
+    let triple = WASM_TARGET.replace('-', "_");
+    cargo
+        .env("CARGO_ENCODED_RUSTFLAGS", rust.join("\u{1f}"))
+        .env(format!("CC_{triple}"), &compiler.cc)
+        .env(format!("AR_{triple}"), &compiler.ar)
+        .env(format!("CFLAGS_{triple}"), c);
+    finish(cargo, "building the guest")?;
+    Ok(target.join(WASM_TARGET).join("guest/guest_quickjs.wasm"))
+}
+
+fn build_factory(guests: &Path) -> Result<PathBuf> {
+    let mut cargo = nested_cargo("sandbox-guest", guests);
+    cargo.args([
+        "build",
+        "--locked",
+        "--release",
+        "--package",
+        "guest-factory",
+    ]);
+    finish(cargo, "building the factory")?;
+    let name = format!("guest-factory{}", std::env::consts::EXE_SUFFIX);
+    Ok(guests.join("release").join(name))
+}
+
+/// Cargo in another workspace, without what the outer cargo told this program.
+fn nested_cargo(workspace: &str, target: &Path) -> Command {
+    const KEPT: [&str; 6] = [
+        "CARGO_HOME",
+        "CARGO_TERM_",
+        "CARGO_NET_",
+        "CARGO_HTTP_",
+        "CARGO_REGISTRIES_",
+        "CARGO_SOURCE_",
+    ];
+    let mut command = Command::new("cargo");
+    command.current_dir(paths::root().join(workspace));
+    for (name, _) in std::env::vars_os() {
+        let Some(name) = name.to_str() else { continue };
+        let is_kept = KEPT.iter().any(|kept| name.starts_with(kept));
+        if (name.starts_with("CARGO") || name.starts_with("RUSTFLAGS")) && !is_kept {
+            command.env_remove(name);
+        }
+    }
+    command.env("CARGO_TARGET_DIR", target);
+    command
+}
+
+/// Where guests are built, as their build scripts have it.
+fn guest_target() -> PathBuf {
+    match std::env::var_os("AIRLOCK_GUEST_TARGET_DIR") {
+        Some(folder) => paths::root().join(folder),
+        None => paths::target().join("guest"),
+    }
+}
+
+fn cargo_home() -> Option<PathBuf> {
+    std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))
+}
+
+fn have_wasm_target() -> Result<()> {
+    let mut rustc = Command::new("rustc");
+    rustc.args(["--print", "target-libdir", "--target", WASM_TARGET]);
+    if Path::new(said(rustc)?.trim()).is_dir() {
+        return Ok(());
+    }
+    let mut rustup = Command::new("rustup");
+    rustup.args(["target", "add", WASM_TARGET]);
+    finish(rustup, "adding the Wasm target")
+}
+
+fn host() -> Result<String> {
+    let mut rustc = Command::new("rustc");
+    rustc.arg("-vV");
+    let said = said(rustc)?;
+    let line = said.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(line.context("rustc names no host")?.to_owned())
+}
+
+fn rustc_version() -> Result<String> {
+    let mut rustc = Command::new("rustc");
+    rustc.arg("-V");
+    let said = said(rustc)?;
+    Ok(said
+        .split(" (")
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_owned())
+}
+
+fn said(mut command: Command) -> Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .current_dir(paths::root())
+        .output()
+        .with_context(|| format!("{name} could not be started"))?;
+    ensure!(output.status.success(), "{name} failed");
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn finish(mut command: Command, doing: &str) -> Result<()> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let status = command
+        .status()
+        .with_context(|| format!("{doing}: {name} could not be started"))?;
+    ensure!(status.success(), "{doing} failed");
+    Ok(())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
