@@ -11,6 +11,7 @@
 //! threads have by default.
 
 mod bounds;
+mod engine;
 mod guest;
 mod image;
 mod live;
@@ -20,6 +21,7 @@ mod second_look;
 mod shadow_stack;
 mod ticker;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -29,6 +31,7 @@ use thiserror::Error;
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 pub use bounds::{GuestBounds, StopHandle};
+pub use engine::JsEngine;
 pub use guest::Guest;
 use image::{Bytes, Loaded};
 
@@ -55,6 +58,8 @@ pub enum SandboxError {
         "the memory of the guest `{name}` begins as a file in memory, and files may not grow that large here"
     )]
     FilesTooSmall { name: String },
+    #[error("this build of airlock does not carry the engine `{0}`")]
+    NotCarried(JsEngine),
     #[error("the guest image `{name}` is not the one it should be: its digest is {found}")]
     WrongDigest { name: String, found: Digest },
     #[error("the guest `{name}` imports `{import}`; a guest imports nothing")]
@@ -87,16 +92,18 @@ impl fmt::Debug for Sandbox {
 }
 
 impl Sandbox {
-    /// The guest that this program carries. Its bytes are the program's own and are
+    /// A guest that this program carries. Its bytes are the program's own and are
     /// not hashed again. It is loaded once in a process and shared from then on.
-    pub fn load_embedded() -> Result<Self, SandboxError> {
-        static EMBEDDED: Mutex<Option<Sandbox>> = Mutex::new(None);
+    pub fn load_embedded(engine: JsEngine) -> Result<Self, SandboxError> {
+        static EMBEDDED: Mutex<BTreeMap<JsEngine, Sandbox>> = Mutex::new(BTreeMap::new());
         let mut embedded = EMBEDDED.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(sandbox) = &*embedded {
+        if let Some(sandbox) = embedded.get(&engine) {
             return Ok(sandbox.clone());
         }
-        let sandbox = Self::load_trusted(guest_image::BOA, Bytes::InPlace)?;
-        Ok(embedded.insert(sandbox).clone())
+        let image = engine.image().ok_or(SandboxError::NotCarried(engine))?;
+        let sandbox = Self::load_trusted(image, Bytes::InPlace)?;
+        embedded.insert(engine, sandbox.clone());
+        Ok(sandbox)
     }
 
     /// Loads an image from elsewhere. Its code runs as it is, so its digest must
@@ -143,6 +150,11 @@ impl Sandbox {
 
     pub fn name(&self) -> &str {
         self.shared.image.name
+    }
+
+    /// Which engine this is, when it is one that scripts can choose.
+    pub fn engine(&self) -> Option<JsEngine> {
+        JsEngine::of_name(self.name())
     }
 
     /// Which guest this is, exactly.

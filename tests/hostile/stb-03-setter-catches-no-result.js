@@ -1,5 +1,7 @@
 // case: STB-03
 // expect: ok
+// expect on quickjs: limit:stack
+// why: that engine writes JSON with an array of its own, which the setter sees, and this one calls itself
 // value: [{"a":1,"b":[2]},[]]
 const caught = [];
 Object.defineProperty(Object.prototype, "a", { set: () => caught.push("a"), configurable: true });

@@ -112,6 +112,10 @@ impl Home {
             .env("HOME", self.path())
             .current_dir(self.path());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        // The engine that this pass of the tests is about.
+        if let Some(engine) = std::env::var_os("AIRLOCK_ENGINE") {
+            command.env("AIRLOCK_ENGINE", engine);
+        }
     }
 
     /// Runs `airlock` to its end, with nothing on its standard input.

@@ -7,6 +7,7 @@ pub mod browser;
 pub mod case_file;
 pub mod changing;
 pub mod command;
+pub mod engine;
 pub mod real_hosts;
 pub mod real_servers;
 pub mod sarif;

@@ -24,6 +24,7 @@ use tokio::runtime::Runtime;
 
 use crate::binary::workspace;
 use crate::case_file::{Attack, CaseFile};
+use crate::engine::engine;
 use crate::vitals::{Vitals, settled_back};
 use scene::Scene;
 
@@ -176,6 +177,7 @@ impl Stage {
         let watched = Broker::builder().config(scene::watched_config(state.path(), &policies)?);
         let [broker, watched] = [plain, watched].map(|builder| {
             let builder = builder
+                .engine(engine())
                 .state_dir(state.path())
                 .fsync(Fsync::Never)
                 .secrets(secrets());

@@ -2,21 +2,29 @@
 
 use std::fs;
 
+use airlock::sandbox::JsEngine;
 use object::{Object, ObjectSection};
 use tests::binary::airlock;
 use wasmtime::{Engine, Module};
 
-/// The section of the binary that carries the compiled guest.
-const SECTION: &str = ".airlock_guest";
+/// The sections of the binary that carry compiled guests; the second only where it was made.
+const BOA: &str = ".airlock_guest";
+const QUICKJS: &str = ".airlock_quickjs";
 
 #[test]
-fn the_guest_inside_the_shipped_binary_imports_nothing() {
+fn the_guests_inside_the_shipped_binary_import_nothing() {
     let binary = fs::read(airlock()).unwrap();
     let file = object::File::parse(&*binary).unwrap();
-    let section = file
-        .section_by_name(SECTION)
-        .unwrap_or_else(|| panic!("no section {SECTION}"));
-    let image = section.data().unwrap();
+    let section = |name| Some(file.section_by_name(name)?.data().unwrap());
+    imports_nothing(section(BOA).unwrap_or_else(|| panic!("no section {BOA}")));
+    let second = section(QUICKJS);
+    assert_eq!(second.is_some(), JsEngine::QuickJs.image().is_some());
+    if let Some(image) = second {
+        imports_nothing(image);
+    }
+}
+
+fn imports_nothing(image: &[u8]) {
     assert!(
         image.len() > 1024 * 1024,
         "{} bytes are no JavaScript engine",

@@ -28,7 +28,7 @@ const NOW_MS: u64 = 1_772_000_000_000;
 type Reply<'a> = Pin<Box<dyn Future<Output = CallOutcome> + 'a>>;
 
 pub(crate) fn measure(row: &str, work: &Work, count: usize) -> Result<Vec<f64>> {
-    let sandbox = Sandbox::load_embedded().context("the guest cannot be loaded")?;
+    let sandbox = Sandbox::load_embedded(crate::engine()?).context("the guest cannot be loaded")?;
     let bare = Bare { sandbox, work };
     match row {
         "warm" => bare.warm(count),

@@ -55,6 +55,7 @@ impl<'a> Full<'a> {
         let seen = Seen::default();
         let mut builder = Broker::builder()
             .allow("bench.*")?
+            .engine(crate::engine()?)
             .limits(limits())
             .state_dir(&state.0);
         for tool in tools(work, &seen)? {

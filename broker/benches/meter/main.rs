@@ -11,6 +11,7 @@ mod work;
 
 use std::process::ExitCode;
 
+use airlock::sandbox::JsEngine;
 use anyhow::{Context, Result, bail};
 
 use crate::work::Work;
@@ -25,6 +26,14 @@ fn main() -> ExitCode {
             eprintln!("meter: {problem:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// `AIRLOCK_ENGINE`, as the program itself reads it.
+pub(crate) fn engine() -> Result<JsEngine> {
+    match std::env::var("AIRLOCK_ENGINE") {
+        Ok(name) => JsEngine::of_name(&name).with_context(|| format!("no such engine: {name}")),
+        Err(_) => Ok(JsEngine::default()),
     }
 }
 

@@ -39,7 +39,7 @@ use crate::listing_file::Listings;
 use crate::lock_file::{LockFile, Pin};
 use crate::program::Program;
 use crate::resolve::Resolver;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{JsEngine, Sandbox};
 use crate::shared_file::SharedFile;
 use crate::telemetry::{Telemetry, TelemetryConfig};
 use crate::tool_files::ToolFiles;
@@ -64,6 +64,7 @@ pub struct Builder {
     lock: Option<LockFile>,
     fsync: Fsync,
     unknown_keys: UnknownKeys,
+    engine: JsEngine,
     tsc: TscChoice,
     secrets: Secrets,
     base_env: Vec<(String, String)>,
@@ -102,6 +103,7 @@ impl Builder {
         self.lock = config.lock.map(LockFile::new);
         self.fsync = config.fsync;
         self.unknown_keys = config.unknown_keys;
+        self.engine = config.engine;
         self.tsc = config.tsc;
         self.secrets = config.secrets;
         self.base_env = config.base_env;
@@ -229,6 +231,13 @@ impl Builder {
         self
     }
 
+    /// Which engine runs the scripts: Boa, unless it is said otherwise.
+    #[must_use]
+    pub fn engine(mut self, engine: JsEngine) -> Self {
+        self.engine = engine;
+        self
+    }
+
     /// The TypeScript compiler that is asked about scripts before they run; none by default.
     /// What it says are warnings.
     #[must_use]
@@ -343,7 +352,8 @@ impl Builder {
                 abilities.from_now_on()
             }),
         };
-        let loading = tokio::task::spawn_blocking(Sandbox::load_embedded);
+        let engine = self.engine;
+        let loading = tokio::task::spawn_blocking(move || Sandbox::load_embedded(engine));
         let specs = self.servers.iter().map(|it| it.spec.clone()).collect();
         let upstream = Upstream::new(specs, &surroundings);
         let roster = self.roster(lock, state.path(), &upstream).await?;

@@ -15,6 +15,7 @@ use super::shelf::Known;
 use super::{Cancel, Inner, Script};
 use crate::config::Secrets;
 use crate::deep_stack;
+use crate::sandbox::JsEngine;
 use crate::tsc::{Compiler, Heard};
 
 /// What a certain finding does to a run.
@@ -81,7 +82,8 @@ pub(super) async fn before_run(
         return ScriptCheck::default();
     }
     let told = told(known, standing);
-    let surface = known.surface().telling(&told);
+    let lacking = broker.sandbox.engine().map_or(&[][..], JsEngine::lacks);
+    let surface = known.surface().telling(&told).lacking(lacking);
     let (name, text) = (&script.name, &script.text);
     let checked = check(name, text, surface);
     let stops = script.check == Check::Stop;

@@ -59,7 +59,7 @@ use crate::drive::{self, Hands, Record};
 use crate::extract::Extractor;
 use crate::journal_file::StateDir;
 use crate::resolve::Resolver;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{JsEngine, Sandbox};
 use crate::serve::discovery;
 use crate::telemetry::Telemetry;
 use crate::tsc::Compiler;
@@ -263,7 +263,9 @@ impl Broker {
         let known = broker.known();
         let (name, text) = (&script.name, &script.text);
         let compiler = &broker.compiler;
-        CheckReport::of(name, text, known.surface(), &broker.secrets, compiler).await
+        let lacking = broker.sandbox.engine().map_or(&[][..], JsEngine::lacks);
+        let surface = known.surface().lacking(lacking);
+        CheckReport::of(name, text, surface, &broker.secrets, compiler).await
     }
 
     /// The tools that scripts may see.

@@ -111,7 +111,7 @@ fn against_files(
     let found = saved::read(&options.from, options.servers.descriptions.clone())?;
     found.problems.iter().for_each(|it| screen.warning(it));
     let found = found.with_own(config.extract.is_some());
-    let surface = Surface::new(&found.stubs, &found.descriptions);
+    let surface = Surface::new(&found.stubs, &found.descriptions).lacking(config.engine.lacks());
     let (tsc, env) = (config.tsc.clone(), config.base_env.clone());
     let compiler = Compiler::new(tsc, env, &config.state_dir);
     let report = CheckReport::of(name, text, surface, &config.secrets, &compiler);

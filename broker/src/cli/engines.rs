@@ -2,10 +2,10 @@
 
 use airlock_core::problem::Problem;
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Outcome, exit, print, print_json};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{JsEngine, Sandbox};
 
 #[derive(Debug, Args)]
 pub(super) struct EnginesOptions {
@@ -15,7 +15,29 @@ pub(super) struct EnginesOptions {
 }
 
 pub(super) fn run(options: &EnginesOptions) -> Outcome {
-    let sandbox = Sandbox::load_embedded().map_err(|error| {
+    let mut lines = String::new();
+    let mut objects = Vec::new();
+    for engine in JsEngine::ALL {
+        let (line, object) = if engine.image().is_some() {
+            carried(engine)?
+        } else {
+            let how = format!("cargo xtask engine {engine}");
+            let line = format!("{engine}  not carried: `{how}` makes it, then build again\n");
+            (line, json!({ "name": engine.name(), "carried": false }))
+        };
+        lines.push_str(&line);
+        objects.push(object);
+    }
+    if options.json {
+        print_json(&json!({ "engines": objects }))?;
+    } else {
+        print(&lines)?;
+    }
+    Ok(exit::DONE)
+}
+
+fn carried(engine: JsEngine) -> Result<(String, Value), Problem> {
+    let sandbox = Sandbox::load_embedded(engine).map_err(|error| {
         Problem::new(
             "internal",
             "the sandbox cannot be loaded",
@@ -25,18 +47,19 @@ pub(super) fn run(options: &EnginesOptions) -> Outcome {
     })?;
     let (name, digest) = (sandbox.name(), sandbox.digest().to_string());
     let (bytes, imports) = (sandbox.image_bytes(), sandbox.imports());
-    if options.json {
-        let engine = json!({ "name": name, "digest": digest, "bytes": bytes, "imports": imports });
-        print_json(&json!({ "engines": [engine] }))?;
+    let listed = if imports.is_empty() {
+        "none".to_owned()
     } else {
-        let imports = if imports.is_empty() {
-            "none".to_owned()
-        } else {
-            imports.join(", ")
-        };
-        print(&format!(
-            "{name}  {digest}  {bytes} bytes  imports: {imports}\n"
-        ))?;
-    }
-    Ok(exit::DONE)
+        imports.join(", ")
+    };
+    let lacks = engine.lacks();
+    let line = format!(
+        "{name}  {digest}  {bytes} bytes  imports: {listed}  lacks: {}\n",
+        lacks.join(", ")
+    );
+    let object = json!({
+        "name": name, "carried": true, "digest": digest, "bytes": bytes,
+        "imports": imports, "lacks": lacks,
+    });
+    Ok((line, object))
 }

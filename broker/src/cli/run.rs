@@ -18,7 +18,7 @@ use super::{Outcome, exit, input, print, print_json, runtime};
 use crate::broker::{Broker, BuildError, Cancel, Check, RunEvent, Script};
 use crate::config::{Config, Environment};
 use crate::render::{self, escape};
-use crate::sandbox::SandboxError;
+use crate::sandbox::{JsEngine, SandboxError};
 
 /// Servers get this long to end by themselves after the report is out.
 const CLOSE_WALL: Duration = Duration::from_secs(3);
@@ -63,6 +63,9 @@ pub(super) struct RunOptions {
     /// Keys of arguments that a tool neither names nor forbids: warn or refuse [default: warn]
     #[arg(long, value_name = "WHAT", help_heading = "Run")]
     unknown_keys: Option<String>,
+    /// The engine that runs scripts: boa or quickjs [default: boa]
+    #[arg(long, value_name = "NAME", help_heading = "Run")]
+    engine: Option<String>,
     /// Print one JSON object: status, value, error, console, calls, usage
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
@@ -123,6 +126,7 @@ fn load(options: &RunOptions, environment: &Environment) -> Result<Config, Probl
     flags.state_dir.clone_from(&options.state.state_dir);
     flags.fsync.clone_from(&options.fsync);
     flags.unknown_keys.clone_from(&options.unknown_keys);
+    flags.engine.clone_from(&options.engine);
     options.tsc.add_to(&mut flags);
     Config::load(flags, environment)
 }
@@ -264,6 +268,25 @@ impl Job<'_> {
     }
 }
 
+/// The engine is known, and this program was built without it.
+fn not_carried(engine: JsEngine) -> Problem {
+    let carried = JsEngine::ALL
+        .into_iter()
+        .filter(|engine| engine.image().is_some());
+    let carried: Vec<_> = carried.map(JsEngine::name).collect();
+    Problem::new(
+        "sandbox-unavailable",
+        format!("this program does not carry the engine `{engine}`"),
+        format!(
+            "it was built without it, and carries {}",
+            carried.join(" and ")
+        ),
+        format!(
+            "in the sources of airlock run `cargo xtask engine {engine}`, then build again; or leave --engine out"
+        ),
+    )
+}
+
 pub(super) fn build_problem(error: BuildError) -> Problem {
     match error {
         BuildError::Server(problem)
@@ -282,6 +305,7 @@ pub(super) fn build_problem(error: BuildError) -> Problem {
             error.to_string(),
             "raise the limit on the size of files (`ulimit -f`)",
         ),
+        BuildError::Sandbox(SandboxError::NotCarried(engine)) => not_carried(engine),
         BuildError::Sandbox(_) => Problem::new(
             "internal",
             "the sandbox cannot be loaded",

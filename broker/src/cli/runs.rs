@@ -215,6 +215,9 @@ fn shown(run: &RunId, journal: &Verified) -> Value {
         "script": started.map(|started| started.script_name.clone()),
         "script_digest": started.map(|started| started.script_digest),
         "seed": started.map(|started| started.seed.clone()),
+        "engine": started.map(|started| json!({
+            "name": started.guest_name, "digest": started.guest_digest,
+        })),
         "limits": started.map(|started| started.limits),
         "rules": started.map(|started| started.rules.clone()),
         "findings": started.map(|started| started.findings.clone()),

@@ -84,6 +84,9 @@ pub(super) struct ServeOptions {
     /// When the journal is synced to the disk: always, writes or never [default: writes]
     #[arg(long, value_name = "WHEN", help_heading = "Journal")]
     fsync: Option<String>,
+    /// The engine that runs scripts: boa or quickjs [default: boa]
+    #[arg(long, value_name = "NAME", help_heading = "Limits")]
+    engine: Option<String>,
     /// Nothing on stderr but problems
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
@@ -194,6 +197,7 @@ fn load(options: ServeOptions, environment: &Environment) -> Result<Config, Prob
     options.limits.add_to(&mut flags)?;
     flags.state_dir = options.state.state_dir;
     flags.fsync = options.fsync;
+    flags.engine = options.engine;
     Config::load(flags, environment)
 }
 

@@ -29,6 +29,7 @@ pub(crate) struct FileConfig {
     pub(crate) lock: Option<PathBuf>,
     pub(crate) fsync: Option<Located>,
     pub(crate) unknown_keys: Option<Located>,
+    pub(crate) engine: Option<Located>,
     pub(crate) tsc: Option<FileTsc>,
     pub(crate) approver: Option<Located>,
     pub(crate) extract: Option<(FileExtract, String)>,
@@ -55,6 +56,7 @@ struct Document {
     lock: Option<PathBuf>,
     fsync: Option<Spanned<String>>,
     unknown_keys: Option<Spanned<String>>,
+    engine: Option<Spanned<String>>,
     tsc: Option<FileTsc>,
     approver: Option<Spanned<String>>,
     extract: Option<Spanned<FileExtract>>,
@@ -181,6 +183,7 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
         lock: document.lock,
         fsync: document.fsync.map(located),
         unknown_keys: document.unknown_keys.map(located),
+        engine: document.engine.map(located),
         tsc: document.tsc,
         approver: document.approver.map(located),
         extract: document.extract.map(|table| {

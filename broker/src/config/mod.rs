@@ -2,6 +2,7 @@
 //! only reader of the environment and of configuration files.
 
 mod approver;
+mod engine;
 mod environment;
 mod extract;
 mod file;
@@ -44,6 +45,7 @@ use labels::FileFlow;
 use policies::{Groups, PolicyPath};
 use server::Declared;
 
+use crate::sandbox::JsEngine;
 use crate::telemetry::TelemetryConfig;
 
 /// More than any configuration that somebody wrote.
@@ -78,6 +80,8 @@ pub struct Flags {
     pub fsync: Option<String>,
     /// `warn` or `refuse`.
     pub unknown_keys: Option<String>,
+    /// `boa` or `quickjs`.
+    pub engine: Option<String>,
     /// The TypeScript compiler that is asked about scripts.
     pub tsc: Option<PathBuf>,
     /// None is asked.
@@ -101,6 +105,7 @@ pub struct Config {
     pub lock: Option<PathBuf>,
     pub fsync: Fsync,
     pub unknown_keys: UnknownKeys,
+    pub engine: JsEngine,
     pub tsc: TscChoice,
     /// Who is asked, where the file says so and no flag does.
     pub approver: Option<Who>,
@@ -152,6 +157,7 @@ struct Gathered {
     lock: Option<PathBuf>,
     fsync: Option<Located>,
     unknown_keys: Option<Located>,
+    engine: Option<Located>,
     tsc: Option<TscChoice>,
     approver: Option<Located>,
     extract: Option<(FileExtract, String)>,
@@ -177,6 +183,7 @@ impl Gathered {
         self.lock = file.lock.or(self.lock.take());
         self.fsync = file.fsync.or(self.fsync.take());
         self.unknown_keys = file.unknown_keys.or(self.unknown_keys.take());
+        self.engine = file.engine.or(self.engine.take());
         let tsc = file.tsc.map(|tsc| tsc.beside(folder));
         self.tsc = tsc.or(self.tsc.take());
         self.approver = file.approver.or(self.approver.take());
@@ -237,6 +244,13 @@ impl Gathered {
                 origin: "--unknown-keys".into(),
             })
             .or(self.unknown_keys.take());
+        self.engine = flags
+            .engine
+            .map(|text| Located {
+                text,
+                origin: "--engine".into(),
+            })
+            .or(self.engine.take());
         self.tsc = tsc::of_flags(flags.tsc, flags.no_tsc).or(self.tsc.take());
         Ok(())
     }
@@ -262,6 +276,14 @@ impl Gathered {
         let unknown_keys = self.unknown_keys.as_ref().map(unknown_keys::parse);
         let unknown_keys = unknown_keys.transpose()?.unwrap_or_default();
         let extract = self.extract.map(extract::read).transpose()?;
+        let named = |text: &str| Located {
+            text: text.to_owned(),
+            origin: "AIRLOCK_ENGINE".into(),
+        };
+        let engine = self
+            .engine
+            .or_else(|| environment.text("AIRLOCK_ENGINE").map(named));
+        let engine = engine.as_ref().map(engine::parse).transpose()?;
         let approver = self.approver.as_ref().map(approver::parse).transpose()?;
         let state_dir = self
             .state_dir
@@ -303,6 +325,7 @@ impl Gathered {
             lock: self.lock,
             fsync,
             unknown_keys,
+            engine: engine.unwrap_or_default(),
             tsc: self.tsc.unwrap_or(TscChoice::OnPath),
             approver,
             extract,

@@ -94,6 +94,7 @@ fn the_same_mistake_in_a_file_is_a_wrong_configuration() {
             "unknown_keys = 'forgive'",
             "`unknown_keys` (x.toml:1) cannot be used",
         ),
+        ("engine = 'v8'", "`engine` (x.toml:1) cannot be used"),
     ] {
         let flags = Flags {
             config: Some(scratch.file("x.toml", text)),
@@ -162,4 +163,31 @@ fn what_contradicts_itself_or_cannot_be_read_is_a_problem() {
             .what,
         "there is no place for the journal"
     );
+}
+
+#[test]
+fn a_flag_names_the_engine_before_a_file_and_a_file_before_the_environment() {
+    let scratch = Scratch::new();
+    let home = scratch.path().to_str().unwrap().to_owned();
+    let engine = |file: &str, flag: Option<&str>, variable: &str| {
+        let environment =
+            Environment::from([("HOME", home.as_str()), ("AIRLOCK_ENGINE", variable)]);
+        let flags = Flags {
+            config: Some(scratch.file("engine.toml", file)),
+            engine: flag.map(str::to_owned),
+            ..Flags::default()
+        };
+        Config::load(flags, &environment).map(|config| config.engine.name())
+    };
+    assert_eq!(engine("", None, ""), Ok("boa"));
+    assert_eq!(engine("", None, "quickjs"), Ok("quickjs"));
+    assert_eq!(engine("engine = 'boa'", None, "quickjs"), Ok("boa"));
+    assert_eq!(engine("engine = 'boa'", Some("quickjs"), ""), Ok("quickjs"));
+    let problem = engine("", Some("v8"), "").unwrap_err();
+    assert_eq!(problem.code, "usage");
+    assert!(
+        problem.why.contains("neither boa nor quickjs"),
+        "{problem:?}"
+    );
+    assert_eq!(engine("", None, "v8").unwrap_err().code, "config-invalid");
 }

@@ -3,15 +3,30 @@
 
 use std::sync::LazyLock;
 
-use airlock::sandbox::{Guest, GuestBounds, Sandbox, StopHandle};
+use airlock::sandbox::{Guest, GuestBounds, JsEngine, Sandbox, StopHandle};
 use airlock_core::effect::{GuestStop, GuestUsage};
 use sandbox_protocol::{
     CallOutcome, Failure, GuestLimits, OpenCall, Outcome, Resume, ScriptError, ServerStubs, Start,
     StepState, ToolStub,
 };
 
+/// The engine that these tests are about, as `AIRLOCK_ENGINE` says.
+pub static ENGINE: LazyLock<JsEngine> = LazyLock::new(|| {
+    std::env::var("AIRLOCK_ENGINE").map_or(JsEngine::default(), |name| {
+        JsEngine::of_name(&name).expect("AIRLOCK_ENGINE names an engine")
+    })
+});
+
+/// Where the engines differ, and both are right: `docs/design/0022` lists each such place.
+pub fn by_engine<T>(boa: T, quickjs: T) -> T {
+    match *ENGINE {
+        JsEngine::Boa => boa,
+        JsEngine::QuickJs => quickjs,
+    }
+}
+
 pub static SANDBOX: LazyLock<Sandbox> =
-    LazyLock::new(|| Sandbox::load_embedded().expect("the embedded guest loads"));
+    LazyLock::new(|| Sandbox::load_embedded(*ENGINE).expect("the embedded guest loads"));
 
 pub const LIMITS: GuestLimits = GuestLimits {
     console_bytes_max: 256 * 1024,

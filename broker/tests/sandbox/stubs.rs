@@ -129,10 +129,8 @@ fn a_failure_is_a_tool_error_with_its_fields() {
         return [e instanceof ToolError, e instanceof Error, e.name, e.code, e.tool, e.message, e.retryable,
                 e.content[0].text, e.structuredContent, Object.keys(e), String(e), e.stack.split('\\n')[1].trim()] }";
     let told = run_with(script, |_| Some(failure("tool-failed", "it broke")));
-    assert_eq!(
-        told.value(),
-        r#"[true,true,"ToolError","tool-failed","logs.search","it broke",false,"no such index",null,["code","tool","retryable","content","structuredContent"],"ToolError: it broke","at <script> (script.js:1:24)"]"#
-    );
+    let expected = r#"[true,true,"ToolError","tool-failed","logs.search","it broke",false,"no such index",null,["code","tool","retryable","content","structuredContent"],"ToolError: it broke","at <script> (script.js:1:24)"]"#;
+    assert_eq!(told.value(), expected);
 }
 
 #[test]

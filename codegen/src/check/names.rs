@@ -96,7 +96,24 @@ impl Reading<'_, '_, '_> {
                 nodes.iter().for_each(|node| self.tool(*node, tool));
             } else if !is_global(name) {
                 self.unknown(name, &nodes);
+            } else if self.surface.lacks(name) {
+                self.lacking(name, &nodes);
             }
+        }
+    }
+
+    /// Part of the language, and not of this engine. Where it is asked for first, it may be absent.
+    fn lacking(&mut self, name: &str, nodes: &[NodeId]) {
+        if nodes.iter().any(|node| self.is_asked_for(*node)) {
+            return;
+        }
+        for node in nodes {
+            let at = self.kind(*node).span().start;
+            let message = format!("the engine that runs this script has no `{name}`");
+            let suggestion =
+                "Do it without, or choose another engine; `airlock engines` says what each lacks.";
+            let suggestion = Some(suggestion.to_owned());
+            self.warning(FindingCode::UnknownName, at, message, suggestion);
         }
     }
 

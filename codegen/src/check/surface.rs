@@ -11,6 +11,7 @@ pub struct Surface<'a> {
     table: &'a StubTable,
     descriptions: &'a [Description],
     told: &'a [bool],
+    lacking: &'a [&'a str],
 }
 
 /// One tool as a script can mean it.
@@ -31,6 +32,7 @@ impl<'a> Surface<'a> {
             table,
             descriptions,
             told: &[],
+            lacking: &[],
         }
     }
 
@@ -39,6 +41,16 @@ impl<'a> Surface<'a> {
     #[must_use]
     pub fn telling(self, told: &'a [bool]) -> Self {
         Self { told, ..self }
+    }
+
+    /// Globals of the language that the engine which runs the script does not have.
+    #[must_use]
+    pub fn lacking(self, lacking: &'a [&'a str]) -> Self {
+        Self { lacking, ..self }
+    }
+
+    pub(super) fn lacks(&self, name: &str) -> bool {
+        self.lacking.contains(&name)
     }
 
     /// All of it as declarations. Of a tool that is not told of, only that it is there.

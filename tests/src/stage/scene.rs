@@ -21,6 +21,7 @@ use super::{Stage, tools};
 use crate::binary::workspace;
 use crate::case_file::{Attack, Before, Between, But, CaseFile, Given};
 use crate::command::program;
+use crate::engine::engine;
 
 /// A broker, and whoever it asks.
 #[derive(Debug)]
@@ -144,6 +145,7 @@ fn builder(
     } else {
         builder = builder.allow("*.*")?.deny("box.forbidden")?;
     }
+    builder = builder.engine(engine());
     for pattern in &case.asking.asks {
         builder = builder.ask(pattern)?;
     }
@@ -198,7 +200,10 @@ pub(super) fn refusal(stage: &Stage, attack: Attack) -> Result<String> {
         Ok(config) => config,
         Err(problem) => return Ok(problem.to_string()),
     };
-    let builder = Broker::builder().config(config).state_dir(own.path());
+    let builder = Broker::builder()
+        .config(config)
+        .engine(engine())
+        .state_dir(own.path());
     let all = tools::all(&stage.log, "").into_iter();
     let built = stage
         .runtime

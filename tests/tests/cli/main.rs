@@ -2,6 +2,7 @@
 
 mod check;
 mod descriptions;
+mod engines;
 mod errors;
 mod exits;
 mod explain;

@@ -1,0 +1,111 @@
+//! The engines that a program carries, and choosing one.
+
+use airlock::sandbox::JsEngine;
+use serde_json::Value;
+use tests::command::Home;
+
+fn carried() -> impl Iterator<Item = JsEngine> {
+    let engines = JsEngine::ALL.into_iter();
+    engines.filter(|engine| engine.image().is_some())
+}
+
+#[test]
+fn engines_are_listed_with_what_they_import() {
+    let home = Home::new();
+    let listed = home.run(["engines", "--json"]).expect_code(0).json();
+    for (engine, listed) in JsEngine::ALL
+        .into_iter()
+        .zip(listed["engines"].as_array().unwrap())
+    {
+        assert_eq!(listed["name"], engine.name());
+        assert_eq!(listed["carried"], engine.image().is_some());
+        if engine.image().is_some() {
+            assert_eq!(listed["imports"], serde_json::json!([]), "{listed}");
+        }
+    }
+    let text = home.run(["engines"]).expect_code(0).stdout;
+    assert!(text.contains("boa  sha256:"), "{text}");
+}
+
+#[test]
+fn the_journal_names_the_engine_that_ran_the_script() {
+    for engine in carried() {
+        let home = Home::new();
+        let report = home
+            .run([
+                "run",
+                "--json",
+                "--engine",
+                engine.name(),
+                "-e",
+                "return 6 * 7",
+            ])
+            .expect_code(0)
+            .json();
+        assert_eq!(report["value"], 42);
+        let run = report["run"].as_str().unwrap();
+        let shown = home.run(["runs", "show", run, "--json"]);
+        let shown = shown.expect_code(0).json();
+        let listed = home.run(["engines", "--json"]).expect_code(0).json();
+        let mut listed = listed["engines"].as_array().unwrap().iter();
+        let this = listed.find(|it| it["name"] == engine.name()).unwrap();
+        assert_eq!(shown["engine"]["name"], engine.name());
+        assert_eq!(shown["engine"]["digest"], this["digest"]);
+    }
+}
+
+#[test]
+fn an_engine_that_does_not_exist_is_wrong_usage() {
+    let home = Home::new();
+    let ended = home
+        .run(["run", "--engine", "v8", "-e", "return 1"])
+        .expect_code(2);
+    assert!(
+        ended.stderr.contains("neither boa nor quickjs"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn an_engine_that_was_not_made_says_how_to_make_it() {
+    let home = Home::new();
+    for engine in JsEngine::ALL {
+        if engine.image().is_some() {
+            continue;
+        }
+        let ended = home
+            .run(["run", "--engine", engine.name(), "-e", "return 1"])
+            .expect_code(30);
+        let how = format!("cargo xtask engine {engine}");
+        assert!(ended.stderr.contains(&how), "{}", ended.stderr);
+    }
+}
+
+/// What `airlock engines` says that an engine lacks is not there, and the check warns of it.
+#[test]
+fn what_an_engine_lacks_is_missing_and_warned_of() {
+    for engine in carried() {
+        for lacking in engine.lacks() {
+            let home = Home::new();
+            let script = format!("return [typeof {lacking}, '{lacking}' in globalThis]");
+            let with = ["run", "--json", "--engine", engine.name(), "-e"];
+            let report = home.run(with.into_iter().chain([&*script]));
+            let report = report.expect_code(0).json();
+            assert_eq!(report["value"], serde_json::json!(["undefined", false]));
+            assert_eq!(
+                report["findings"].as_array().map_or(0, Vec::len),
+                0,
+                "{report}"
+            );
+            let script = format!("try {{ return {lacking}.x }} catch {{ return 1 }}");
+            let report = home.run(with.into_iter().chain([&*script]));
+            let report: Value = report.expect_code(0).json();
+            let said = report["findings"].to_string();
+            assert!(
+                said.contains(&format!("no `{lacking}`")),
+                "{engine}: {report}"
+            );
+        }
+    }
+}
