@@ -53,6 +53,24 @@ pub(crate) fn serve() -> Result<()> {
     Ok(())
 }
 
+/// What a reviewer waits for, likewise.
+pub(crate) fn workbench() -> Result<()> {
+    let binary = ours::shipped()?;
+    let status = Command::new("cargo")
+        .args(["test", "--quiet", "-p", "tests"])
+        .args(["--test", "scale", "workbench::", "--", "--nocapture"])
+        .args(["--test-threads", "1"])
+        .env("AIRLOCK_BIN", binary)
+        .env("AIRLOCK_MEASURED", "1")
+        .current_dir(paths::root())
+        .status()
+        .context("cargo could not be started")?;
+    if !status.success() {
+        bail!("a reviewer waits longer than they should");
+    }
+    Ok(())
+}
+
 /// The measuring is a test of the broker, which knows search; here it is run to be read.
 pub(crate) fn search() -> Result<()> {
     let status = std::process::Command::new("cargo")

@@ -6,3 +6,4 @@ mod joining;
 mod many;
 mod metadata;
 mod on_demand;
+mod workbench;

@@ -3,31 +3,12 @@
 //! left out, and then there is no example.
 
 use codegen::validate::Validator;
+use regex_syntax::hir::{Class, Hir, HirKind};
 use serde_json::{Map, Value as Json, json};
 
 const DEPTH_MAX: usize = 12;
 const ITEMS_MAX: u64 = 64;
 const CHARS_MAX: u64 = 4_096;
-
-/// Texts that patterns in the wild ask for.
-const TEXTS: [&str; 16] = [
-    "x",
-    "1",
-    "a1",
-    "A1",
-    "main",
-    "name",
-    "owner/name",
-    "2026-01-31",
-    "2026-01-31T12:00:00Z",
-    "12:00",
-    "https://example.com/",
-    "someone@example.com",
-    "/tmp/x",
-    "0a1b2c3d",
-    "00000000-0000-4000-8000-000000000000",
-    "da39a3ee5e6b4b0d3255bfef95601890afd80709",
-];
 
 /// Only what must be there.
 pub(super) fn arguments(schema: &Json) -> Json {
@@ -175,13 +156,17 @@ fn text(words: &Map<String, Json>) -> String {
         Some("uuid") => "00000000-0000-4000-8000-000000000000",
         _ => "x",
     };
-    let fitting = words.get("pattern").and_then(|pattern| {
-        let alone = json!({"pattern": pattern});
-        let validator = Validator::compile(&alone).ok()?;
-        let mut all = std::iter::once(meant).chain(TEXTS);
-        all.find(|it| validator.accepts(&json!(it)))
-    });
-    let mut text = fitting.unwrap_or(meant).to_owned();
+    let fitting = words
+        .get("pattern")
+        .and_then(Json::as_str)
+        .and_then(|pattern| {
+            let validator = Validator::compile(&json!({"pattern": pattern})).ok()?;
+            let fits = |text: &String| validator.accepts(&json!(text));
+            Some(meant.to_owned())
+                .filter(fits)
+                .or_else(|| matched_by(pattern).filter(fits))
+        });
+    let mut text = fitting.unwrap_or_else(|| meant.to_owned());
     while (text.chars().count() as u64) < least {
         text.push('x');
     }
@@ -191,6 +176,53 @@ fn text(words: &Map<String, Json>) -> String {
             .take(usize::try_from(most).unwrap_or(usize::MAX))
             .collect(),
         None => text,
+    }
+}
+
+/// A short text that a pattern matches, as far as it is written as we read patterns.
+fn matched_by(pattern: &str) -> Option<String> {
+    let mut text = String::new();
+    write_out(&regex_syntax::parse(pattern).ok()?, &mut text);
+    Some(text)
+}
+
+/// Depth is bounded by the parser.
+fn write_out(part: &Hir, text: &mut String) {
+    match part.kind() {
+        HirKind::Empty | HirKind::Look(_) => {}
+        HirKind::Literal(literal) => text.push_str(&String::from_utf8_lossy(&literal.0)),
+        HirKind::Class(Class::Unicode(class)) => {
+            let has = |c: &char| {
+                class
+                    .ranges()
+                    .iter()
+                    .any(|it| it.start() <= *c && *c <= it.end())
+            };
+            let plain = ['a', 'A', '1', '-', '/'].into_iter().find(has);
+            let first = class.ranges().first().map(|it| it.start());
+            text.extend(plain.or(first));
+        }
+        HirKind::Class(Class::Bytes(_)) => {}
+        HirKind::Repetition(repeated) => {
+            // A text of any length that is not empty says more than an empty one.
+            let least = u64::from(repeated.min).min(CHARS_MAX);
+            let count = if repeated.max.is_none() {
+                least.max(1)
+            } else {
+                least
+            };
+            for _ in 0..count {
+                let before = text.len();
+                write_out(&repeated.sub, text);
+                // What grows by nothing, or too long, is not repeated any more.
+                if text.len() == before || text.len() as u64 >= CHARS_MAX {
+                    break;
+                }
+            }
+        }
+        HirKind::Capture(group) => write_out(&group.sub, text),
+        HirKind::Concat(parts) => parts.iter().for_each(|part| write_out(part, text)),
+        HirKind::Alternation(parts) => parts.iter().take(1).for_each(|it| write_out(it, text)),
     }
 }
 
@@ -225,7 +257,12 @@ mod tests {
                 "u": {"anyOf": [{"type": "object", "required": ["k"],
                     "properties": {"k": {"const": "v"}}}, {"type": "null"}]},
             }}),
-            &json!({"d": "2026-01-31", "u": {"k": "v"}}),
+            &json!({"d": "1111-11-11", "u": {"k": "v"}}),
+        );
+        check(
+            &json!({"type": "object", "required": ["k"], "properties": {
+                "k": {"type": "string", "pattern": "^([A-Z][A-Z0-9_]+|x{3})-\\d+(\\.md)?$"}}}),
+            &json!({"k": "AA-1"}),
         );
     }
 }

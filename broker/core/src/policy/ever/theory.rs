@@ -17,7 +17,7 @@ use cedar_policy::pst::{BinaryOp, Clause, Expr, Literal, UnaryOp, Var};
 use cedar_policy::{Policy, PolicyId, PolicySet, RequestEnv, Schema};
 use serde_json::{Map, Value as Json, json};
 
-use super::world::{Subject, assumptions};
+use super::world::{Subject, assumptions, given};
 use crate::policy::Policies;
 use crate::policy::fact::{FACTS, UNMODELLED};
 use crate::policy::mentions::{APPROVAL, ARGS, Mentions, inner};
@@ -34,6 +34,8 @@ pub struct Theory {
     action: String,
     schema: Json,
     assumed: Vec<String>,
+    /// Parts of conditions that the tool settles.
+    given: Vec<(Json, bool)>,
     sides: Vec<Side>,
 }
 
@@ -58,13 +60,13 @@ impl Theory {
         let name = subject.tool.to_string();
         let words = all.first()?.vocabulary.tools.get(&name)?;
         let mut mentions = Mentions::default();
-        let mut named = BTreeSet::new();
+        let (mut named, mut written) = (BTreeSet::new(), BTreeSet::new());
         let mut sides = Vec::new();
         for policies in all {
             let mut rules = Vec::new();
             for rule in policies.about(&subject.tool) {
                 mentions.join(&rule.mentions);
-                actions(rule, &mut named);
+                named_in(rule, &mut named, &mut written);
                 match Part::of(rule, &words.args) {
                     Some(part) => rules.push(part),
                     None => {
@@ -85,7 +87,8 @@ impl Theory {
         Some(Ok(Self {
             action,
             schema,
-            assumed: assumptions(subject, &mentions, &words.args),
+            assumed: assumptions(subject, &mentions, &words.args, &written),
+            given: given(subject),
             sides,
         }))
     }
@@ -137,7 +140,7 @@ impl Theory {
         };
         let permits = |body: &Json| {
             body.get("effect").and_then(Json::as_str) == Some("permit")
-                && !conditions(body).any(|(holds, it)| truth(it, approval) == Some(!holds))
+                && !conditions(body).any(|(holds, it)| self.truth(it, approval) == Some(!holds))
         };
         let mut bodies = side.rules.iter().flat_map(|part| &part.bodies);
         side.needs_permit && !bodies.any(permits)
@@ -272,13 +275,17 @@ fn exprs(rule: &Rule) -> impl Iterator<Item = &Expr> {
     })
 }
 
-/// Actions that conditions name.
-fn actions(rule: &Rule, named: &mut BTreeSet<String>) {
+/// Actions and texts that conditions write out.
+fn named_in(rule: &Rule, actions: &mut BTreeSet<String>, texts: &mut BTreeSet<String>) {
     for expr in exprs(rule) {
-        if let Expr::Literal(Literal::EntityUID(uid)) = expr
-            && uid.ty.to_string() == ACTION
-        {
-            named.insert(uid.eid.to_string());
+        match expr {
+            Expr::Literal(Literal::EntityUID(uid)) if uid.ty.to_string() == ACTION => {
+                actions.insert(uid.eid.to_string());
+            }
+            Expr::Literal(Literal::String(text)) => {
+                texts.insert(text.to_string());
+            }
+            _ => {}
         }
     }
 }
@@ -318,35 +325,40 @@ fn write_in(json: &mut Json, approval: u8) {
     }
 }
 
-/// What a condition comes to on every call that does not err, as far as approval says so.
-fn truth(json: &Json, approval: u8) -> Option<bool> {
-    let (word, inner) = json.as_object()?.iter().next()?;
-    let side = |name: &str| inner.get(name).and_then(|it| truth(it, approval));
-    let compared = |holds: fn(i64, i64) -> bool| {
-        let level = inner.get("right")?.get("Value")?.as_i64()?;
-        inner
-            .get("left")
-            .filter(|it| is_approval(it))
-            .map(|_| holds(approval.into(), level))
-    };
-    match word.as_str() {
-        "Value" => inner.as_bool(),
-        "!" => inner
-            .get("arg")
-            .and_then(|it| truth(it, approval))
-            .map(|it| !it),
-        "&&" => match (side("left"), side("right")) {
-            (Some(false), _) | (_, Some(false)) => Some(false),
-            (Some(true), Some(true)) => Some(true),
+impl Theory {
+    /// What a condition comes to on every call that does not err, as far as approval says so.
+    fn truth(&self, json: &Json, approval: u8) -> Option<bool> {
+        if let Some((_, truth)) = self.given.iter().find(|(it, _)| it == json) {
+            return Some(*truth);
+        }
+        let (word, inner) = json.as_object()?.iter().next()?;
+        let side = |name: &str| inner.get(name).and_then(|it| self.truth(it, approval));
+        let compared = |holds: fn(i64, i64) -> bool| {
+            let level = inner.get("right")?.get("Value")?.as_i64()?;
+            inner
+                .get("left")
+                .filter(|it| is_approval(it))
+                .map(|_| holds(approval.into(), level))
+        };
+        match word.as_str() {
+            "Value" => inner.as_bool(),
+            "!" => inner
+                .get("arg")
+                .and_then(|it| self.truth(it, approval))
+                .map(|it| !it),
+            "&&" => match (side("left"), side("right")) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (Some(true), Some(true)) => Some(true),
+                _ => None,
+            },
+            "||" => match (side("left"), side("right")) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (Some(false), Some(false)) => Some(false),
+                _ => None,
+            },
+            ">=" => compared(|one, other| one >= other),
+            "<" => compared(|one, other| one < other),
             _ => None,
-        },
-        "||" => match (side("left"), side("right")) {
-            (Some(true), _) | (_, Some(true)) => Some(true),
-            (Some(false), Some(false)) => Some(false),
-            _ => None,
-        },
-        ">=" => compared(|one, other| one >= other),
-        "<" => compared(|one, other| one < other),
-        _ => None,
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use codegen::validate::Validator;
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
 use super::sample;
 use super::theory::total;
@@ -92,8 +92,40 @@ pub(super) fn fixed(subject: &Subject) -> Facts {
     }
 }
 
-/// Conditions in Cedar, about what the rules mention and no more.
-pub(super) fn assumptions(subject: &Subject, mentions: &Mentions, args: &Record) -> Vec<String> {
+/// Parts of conditions that always come out the same, as Cedar writes them in JSON.
+pub(super) fn given(subject: &Subject) -> Vec<(Json, bool)> {
+    let context = || json!({"Var": "context"});
+    let read = |object: Json, name: &str| json!({".": {"left": object, "attr": name}});
+    let writes = subject.labelling.writes;
+    let mut all = vec![
+        (read(read(context(), "writes"), "external"), writes.external),
+        (read(read(context(), "writes"), "state"), writes.state),
+        (read(context(), "disclosed"), true),
+    ];
+    let mut has = |name: &str, truth: bool| {
+        all.push((json!({"has": {"left": context(), "attr": name}}), truth));
+    };
+    if !subject.names_places() {
+        DESTINATIONS.iter().for_each(|name| has(name, false));
+        has("dest_explained", subject.labelling.fixed_destination);
+    }
+    if !subject.names_paths() {
+        has("path_roots", false);
+    }
+    all
+}
+
+/// Sets that are there where every destination of a call is of their kind.
+const DESTINATIONS: [&str; 3] = ["dest_hosts", "dest_addresses", "dest_domains"];
+
+/// Conditions in Cedar, about what the rules mention and no more. `written` are the texts that
+/// they write out.
+pub(super) fn assumptions(
+    subject: &Subject,
+    mentions: &Mentions,
+    args: &Record,
+    written: &BTreeSet<String>,
+) -> Vec<String> {
     let mut all = Vec::new();
     let mut about = |names: &[&str], text: String| {
         if names.iter().all(|name| mentions.facts.contains(*name)) {
@@ -141,15 +173,18 @@ pub(super) fn assumptions(subject: &Subject, mentions: &Mentions, args: &Record)
             about(&["lookalikes"], "context.lookalikes.isEmpty()".into());
         }
     }
-    let choices = Choices { mentions, all };
+    let choices = Choices {
+        mentions,
+        written,
+        all,
+    };
     choices.of(&subject.input_schema, args)
 }
 
 /// What follows from which arguments say where a call goes.
 fn places(subject: &Subject, about: &mut impl FnMut(&[&str], String)) {
-    const SETS: [&str; 3] = ["dest_hosts", "dest_addresses", "dest_domains"];
     if !subject.names_places() {
-        for name in SETS {
+        for name in DESTINATIONS {
             about(&[name], format!("!(context has {name})"));
         }
         about(
@@ -163,7 +198,7 @@ fn places(subject: &Subject, about: &mut impl FnMut(&[&str], String)) {
         about(&["dest_explained"], explained.into());
         return;
     }
-    for name in SETS {
+    for name in DESTINATIONS {
         about(
             &[name],
             format!("if context has {name} then !context.{name}.isEmpty() else true"),
@@ -190,6 +225,7 @@ fn places(subject: &Subject, about: &mut impl FnMut(&[&str], String)) {
 /// Values that the input schema itself bounds, where it does so plainly.
 struct Choices<'a> {
     mentions: &'a Mentions,
+    written: &'a BTreeSet<String>,
     all: Vec<String>,
 }
 
@@ -224,6 +260,7 @@ impl Choices<'_> {
                 (Type::Record(inner), _) => self.object(schema, inner, &here, &guards),
                 (Type::Text, Json::Object(words)) => {
                     self.bound(&here, &guards, texts(words));
+                    self.bound(&here, &guards, unfit(words, self.written));
                 }
                 (Type::Whole, Json::Object(words)) => {
                     let bounds = numbers(words);
@@ -269,6 +306,25 @@ fn texts(words: &Map<String, Json>) -> Option<String> {
     let texts: Vec<String> = listed.iter().filter_map(Json::as_str).map(quoted).collect();
     let is_short = !texts.is_empty() && texts.len() <= CHOICES_MAX;
     is_short.then(|| format!("[{}].contains({PLACE})", texts.join(", ")))
+}
+
+/// None of the texts that rules write out and the schema refuses by their form.
+fn unfit(words: &Map<String, Json>, written: &BTreeSet<String>) -> Option<String> {
+    const FORM: [&str; 3] = ["pattern", "minLength", "maxLength"];
+    if words.contains_key("$ref") {
+        return None;
+    }
+    let form = words
+        .iter()
+        .filter(|(word, _)| FORM.contains(&word.as_str()));
+    let form: Map<String, Json> = form.map(|(word, it)| (word.clone(), it.clone())).collect();
+    if form.is_empty() {
+        return None;
+    }
+    let validator = Validator::compile(&Json::Object(form)).ok()?;
+    let unfit = written.iter().filter(|it| !validator.accepts(&json!(it)));
+    let unfit: Vec<String> = unfit.take(CHOICES_MAX).map(quoted).collect();
+    (!unfit.is_empty()).then(|| format!("![{}].contains({PLACE})", unfit.join(", ")))
 }
 
 /// The bounds that 64 bits hold exactly. A number between two of them is always seen by rules;

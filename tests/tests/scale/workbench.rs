@@ -1,0 +1,164 @@
+//! What a reviewer waits for: the shipped rules and three hundred more, over three
+//! hundred tools.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tests::command::{Ended, Home};
+use tests::solver;
+
+use crate::fixtures::twelve;
+
+const TOOLS: usize = 300;
+
+/// A folder of rules, and the lists that they are held against.
+struct Bench {
+    home: Home,
+    froms: Vec<String>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let home = Home::new();
+        let (mut rules, mut froms, mut count) = (String::new(), Vec::new(), 0);
+        for fixture in twelve() {
+            let tools: Vec<Value> = fixture.tools.into_iter().take(TOOLS - count).collect();
+            if tools.is_empty() {
+                break;
+            }
+            let name = fixture.name.replace('_', "-");
+            for tool in &tools {
+                rules.push_str(&rule(count, &name, tool));
+                count += 1;
+            }
+            home.write(&format!("{name}.json"), json!({"tools": tools}).to_string());
+            froms.push(format!("{name}={name}.json"));
+        }
+        assert_eq!(count, TOOLS);
+        home.write("rules/three-hundred.cedar", rules);
+        let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies");
+        for name in ["baseline.cedar", "flow.cedar"] {
+            home.write(
+                &format!("rules/{name}"),
+                std::fs::read(shipped.join(name)).unwrap(),
+            );
+        }
+        Self { home, froms }
+    }
+
+    fn run(&self, words: &[&str], froms: &[&str]) -> Ended {
+        let froms = froms.iter().flat_map(|it| ["--from", it]);
+        let words: Vec<&str> = words.iter().copied().chain(froms).collect();
+        self.home.run(words)
+    }
+}
+
+/// A third permits what can be, a third forbids, a third permits what cannot be.
+fn rule(at: usize, server: &str, tool: &Value) -> String {
+    let name = tool["name"].as_str().unwrap();
+    let condition = condition(at, &tool["inputSchema"]);
+    let (effect, more) = match at % 3 {
+        0 => (
+            "permit",
+            format!("context.counts.calls_run < {}", at % 30 + 1),
+        ),
+        1 => ("forbid", format!("context.counts.calls_run >= {}", at % 30)),
+        _ => (
+            "permit",
+            format!("context.time.hour > 20 && context.time.hour < {}", at % 20),
+        ),
+    };
+    format!(
+        "@id(\"bench-{at}\") @owner(\"bench\") @reason(\"to be measured\")\n\
+         {effect}(principal, action == Action::\"{server}.{name}\", resource)\n\
+         when {{ {condition}{more} }};\n"
+    )
+}
+
+/// About the first argument that a rule can speak of.
+fn condition(at: usize, schema: &Value) -> String {
+    let required = |name: &String| {
+        let all = schema["required"].as_array();
+        all.is_some_and(|all| all.iter().any(|it| it == name))
+    };
+    let about = |(name, schema): (&String, &Value)| {
+        let value = match schema["type"].as_str()? {
+            "integer" => format!("context.args[\"{name}\"] < 10"),
+            "boolean" => format!("!context.args[\"{name}\"]"),
+            "string" if schema.get("enum").is_none() && schema.get("pattern").is_none() => {
+                format!("context.args[\"{name}\"] == \"v{at}\"")
+            }
+            _ => return None,
+        };
+        let is_text = ["path", "url", "uri", "host", "file", "dir"];
+        let is_raw = is_text.iter().any(|it| name.to_lowercase().contains(it));
+        let guard = match required(name) {
+            true => String::new(),
+            false => format!("context.args has \"{name}\" && "),
+        };
+        (!is_raw).then(|| format!("{guard}{value} && "))
+    };
+    let properties = schema["properties"].as_object();
+    properties
+        .into_iter()
+        .flatten()
+        .find_map(about)
+        .unwrap_or_default()
+}
+
+/// `cargo xtask bench workbench` runs it on a release build and shows the figures.
+#[test]
+fn what_three_hundred_tools_can_do_unasked_is_told_and_explain_confirms_each_example() {
+    let Some(_) = solver::path() else { return };
+    let is_measured = std::env::var_os("AIRLOCK_MEASURED").is_some();
+    let bench = Bench::new();
+    let froms: Vec<&str> = bench.froms.iter().map(String::as_str).collect();
+    let words = ["policy", "can", "--auto", "--json", "--policy", "rules"];
+    let mut walls = Vec::new();
+    let mut told = Value::Null;
+    for _ in 0..if is_measured { 5 } else { 1 } {
+        let ended = bench.run(&words, &froms).expect_code(0);
+        told = ended.json();
+        walls.push(ended.wall);
+    }
+    walls.sort_unstable();
+    let wall = walls[walls.len() / 2];
+    let tools = told["tools"].as_array().unwrap();
+    assert_eq!((tools.len(), &told["trouble"]), (TOOLS, &Value::Null));
+    let of = |how: &str| {
+        tools
+            .iter()
+            .filter(|it| it["answers"][0]["how"] == how)
+            .count()
+    };
+    let (can, never, open) = (of("example"), of("proved"), of("enumerated"));
+    let opened: Vec<&Value> = tools
+        .iter()
+        .filter(|it| it["answers"][0]["how"] == "enumerated")
+        .collect();
+    println!("can --auto: {wall:?} ({can} can, {never} proved never, {open} open)");
+    assert!(
+        can >= 50 && never >= 150 && open <= TOOLS / 100,
+        "{can} {never} {opened:?}"
+    );
+    // An unoptimised broker on a busy machine is a sample; a measured one confirms them all.
+    let step = if is_measured { 1 } else { 10 };
+    for tool in tools
+        .iter()
+        .filter(|it| it["answers"][0]["how"] == "example")
+        .step_by(step)
+    {
+        let name = tool["tool"].as_str().unwrap();
+        let call = tool["answers"][0]["call"].to_string();
+        let server = format!("{}=", name.split('.').next().unwrap());
+        let from = froms.iter().find(|it| it.starts_with(&server)).unwrap();
+        let words = ["policy", "explain", &call, "--policy", "rules"];
+        let explained = bench.run(&words, &[from]).expect_code(0).stdout;
+        assert!(
+            explained.contains("decision: allowed\n"),
+            "{call}: {explained}"
+        );
+    }
+    assert!(!is_measured || wall < Duration::from_secs(5), "{wall:?}");
+}
