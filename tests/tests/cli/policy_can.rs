@@ -115,6 +115,13 @@ fn without_asking_alone_is_told_for_a_person_and_as_sarif() {
     assert!(text.contains(counted), "{text}");
     let text = can(&home, &["mail.sned"]).expect_code(2).stderr;
     assert!(text.contains("did you mean `mail.send`?"), "{text}");
+    let own = home
+        .run(["policy", "can", "--demo", "airlock.search"])
+        .expect_code(2);
+    assert!(
+        own.stderr.contains("airlock's own tools need no rule"),
+        "{own}"
+    );
     let sarif = can(&home, &["--auto", "--format", "sarif"])
         .expect_code(0)
         .json();

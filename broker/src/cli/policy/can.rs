@@ -131,7 +131,7 @@ fn words(level: Level) -> &'static str {
     }
 }
 
-/// `12 tools: 3 can be called without asking, 8 never can, 1 is open`
+/// `12 tools: 3 can be called without asking, 8 never can, of 1 it is not known`
 fn summary(told: &[Told]) -> String {
     let count = |is: fn(&Found) -> bool| {
         let of = |it: &&Told| it.answers.first().is_some_and(|answer| is(&answer.found));
@@ -141,9 +141,8 @@ fn summary(told: &[Told]) -> String {
     let never = count(|it| matches!(it, Found::Never));
     let open = count(|it| matches!(it, Found::Nothing { .. }));
     format!(
-        "{} tools: {can} can be called without asking, {never} never can, of {open} none was \
-         found and nothing is proved\n",
-        told.len()
+        "{}: {can} can be called without asking, {never} never can, of {open} it is not known\n",
+        ever::tools(told.len())
     )
 }
 

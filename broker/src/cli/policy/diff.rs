@@ -165,8 +165,8 @@ fn text(told: &[Told], prover: &Prover) -> String {
         .filter(|it| Direction::of(&it.change).open)
         .count();
     text.push_str(&format!(
-        "{} tools: {}; {} widened, {} narrowed, {} both, {} equal",
-        told.len(),
+        "{}: {}; {} widened, {} narrowed, {} both, {} equal",
+        ever::tools(told.len()),
         overall(told).as_str(),
         of("widened"),
         of("narrowed"),

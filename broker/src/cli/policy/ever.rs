@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use airlock_core::catalog::OWN_SERVER;
 use airlock_core::id::ToolId;
 use airlock_core::policy::Place;
 use airlock_core::policy::ever::{Example, Seed, Subject, Surroundings};
@@ -37,7 +38,9 @@ pub(super) fn subjects(
     };
     let mut found = Vec::new();
     let mut names = Vec::new();
-    for description in descriptions {
+    // airlock's own tools need no rule, so what rules say of them is not the answer.
+    let others = descriptions.iter().filter(|it| it.server != OWN_SERVER);
+    for description in others {
         let name = format!("{}.{}", description.server, description.name);
         let tool = ToolId::parse(&name).ok();
         names.push(name);
@@ -63,12 +66,16 @@ pub(super) fn subjects(
 }
 
 fn nothing_fits(wanted: &str, names: &[String]) -> Problem {
+    let why = match wanted.split_once('.') {
+        Some((OWN_SERVER, _)) => "airlock's own tools need no rule, and are not asked about here",
+        _ => "",
+    };
     let meant = closest(wanted, names.iter().map(String::as_str));
     let next = meant.map_or_else(
         || "--server, --config, --from and --lock say which tools there are".to_owned(),
         |meant| format!("did you mean `{meant}`?"),
     );
-    usage(format!("there is no tool `{wanted}`"), "", next)
+    usage(format!("there is no tool `{wanted}`"), why, next)
 }
 
 /// The calls in the tables beside the rules. A table that cannot be used is for
@@ -122,6 +129,14 @@ pub(super) const ASSUMED: [&str; 5] = [
     "a proof rests on cvc5, on Cedar's symbolic compiler, and on that no rule is evaluated \
      otherwise than Cedar has it",
 ];
+
+/// `1 tool`, `300 tools`
+pub(super) fn tools(count: usize) -> String {
+    match count {
+        1 => "1 tool".to_owned(),
+        count => format!("{count} tools"),
+    }
+}
 
 /// Who has proved what is proved.
 pub(super) fn prover_line(prover: &Prover) -> String {
