@@ -384,6 +384,7 @@ impl Builder {
             approver: self.approver,
             carrier: self.carrier,
             resolver,
+            sayings: Arc::new(self.flow.sayings.clone()),
             flow: (has_policies || !self.flow.is_empty()).then(|| FlowSpec {
                 input_labels: self.flow.input_labels,
                 known: Arc::new(self.flow.known),

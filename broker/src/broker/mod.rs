@@ -10,6 +10,7 @@ mod checked;
 mod checks;
 mod compiled;
 mod event;
+mod fetch;
 mod going;
 mod hearing;
 mod locked;
@@ -35,7 +36,7 @@ use std::sync::Arc;
 use airlock_core::catalog::{Catalog, Tool};
 use airlock_core::code::Code;
 use airlock_core::decide::{Answer, AuthorizedCall, Question, Standing};
-use airlock_core::flow::{Carried, FlowSpec, Labels};
+use airlock_core::flow::{Carried, FlowSpec, Labels, Sayings};
 use airlock_core::grant::{Grant, Use};
 use airlock_core::id::{GrantId, RunId, ServerName, ToolId, ToolName};
 use airlock_core::limits::Limits;
@@ -106,6 +107,7 @@ pub(crate) struct Inner {
     carrier: Option<Arc<dyn Carrier>>,
     /// What runs are watched with, unless nobody wants to know.
     flow: Option<FlowSpec>,
+    sayings: Arc<Sayings>,
     pub(crate) resolver: Resolver,
     fsync: Fsync,
     /// What of airlock's own scripts find.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use airlock_core::decide::CallParts;
 use airlock_core::id::ServerName;
 use airlock_core::outcome::Reply;
+use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
@@ -18,6 +19,8 @@ use super::roster::Change;
 use super::says::Said;
 use super::shelf::Shelf;
 use super::status::ServerState;
+use crate::upstream::fetch::{Fetch, Unfetched};
+use crate::upstream::wall::Wall;
 use crate::upstream::{Against, Asked, Listed, Sent, Upstream};
 
 /// A server that could not be connected to, or listed, is tried again, later and later.
@@ -175,6 +178,16 @@ impl Servers {
     pub(super) fn outdated(&self) -> Vec<ServerName> {
         let outdated = self.upstream.outdated().into_iter();
         outdated.filter(|it| self.is_connected(it)).collect()
+    }
+
+    /// What a server has besides tools.
+    pub(super) async fn fetch(
+        &self,
+        server: &ServerName,
+        fetch: Fetch,
+        wall: Wall,
+    ) -> Result<Value, Unfetched> {
+        self.upstream.fetch(server, fetch, wall).await
     }
 
     pub(super) fn runtime(&self) -> &Handle {

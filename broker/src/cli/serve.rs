@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use airlock_core::problem::Problem;
 use clap::{Args, ValueEnum};
+use codegen::closest::closest;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -17,7 +18,7 @@ use super::{Outcome, exit, print, runtime};
 use crate::broker::{Broker, Cancel, ServerState};
 use crate::carrier::Abilities;
 use crate::config::{Config, Environment, units};
-use crate::serve::{self, Disclosure, Mode, Serve, Settings};
+use crate::serve::{self, Disclosure, Mode, Offer, Offers, Serve, Settings};
 
 /// What still goes on then gets this long to be dropped.
 const LAST_WALL: Duration = Duration::from_millis(50);
@@ -74,6 +75,10 @@ pub(super) struct ServeOptions {
         help_heading = "Servers"
     )]
     pass: Vec<Passed>,
+    /// Prompts and resources of a server, for hosts: SERVER, SERVER.prompts or SERVER.resources.
+    /// No rule decides what of them is read
+    #[arg(long, value_name = "WHAT", help_heading = "Servers")]
+    offer: Vec<String>,
     /// Print what a host may put into its system prompt, and do nothing else
     #[arg(long, help_heading = "Tools")]
     print_system_prompt: bool,
@@ -128,7 +133,9 @@ pub(super) fn run(options: ServeOptions, environment: &Environment) -> Outcome {
     }
     let screen = Screen::of_process(environment, options.quiet);
     let door = Door::of(&options.door, environment)?;
+    let offered: Vec<_> = options.offer.clone();
     let config = load(options, environment)?;
+    check_offered(&offered, &config)?;
     config
         .warnings
         .iter()
@@ -156,6 +163,11 @@ fn settings(options: &ServeOptions) -> Result<Settings, Problem> {
             "write a time such as 2s or 500ms",
         )
     })?;
+    let offers = options.offer.iter().map(|text| Offer::parse(text));
+    let offers: Vec<_> = offers.collect::<Result<_, _>>().map_err(|bad| {
+        let next = "name a server that is configured";
+        usage("`--offer` cannot be used", bad.to_string(), next)
+    })?;
     Ok(Settings {
         start_wait: Duration::from_millis(start_wait_ms),
         mode: match options.tools {
@@ -171,8 +183,26 @@ fn settings(options: &ServeOptions) -> Result<Settings, Problem> {
         pass: abilities(&options.pass)?,
         context_tokens: options.context_tokens,
         disclosure_percent: options.disclosure_share,
+        offers: Offers(offers),
         ..Settings::default()
     })
+}
+
+fn check_offered(offered: &[String], config: &Config) -> Result<(), Problem> {
+    let names = || config.servers.iter().map(|it| &*it.spec.name.0);
+    for offer in offered.iter().filter_map(|text| Offer::parse(text).ok()) {
+        if names().any(|name| name == offer.server()) {
+            continue;
+        }
+        let why = format!("no server is called `{}`", offer.server());
+        let meant = closest(offer.server(), names());
+        let next = meant.map_or_else(
+            || "name a server that is configured".to_owned(),
+            |meant| format!("did you mean `{meant}`?"),
+        );
+        return Err(usage("`--offer` cannot be used", why, &next));
+    }
+    Ok(())
 }
 
 fn abilities(passed: &[Passed]) -> Result<Abilities, Problem> {

@@ -17,7 +17,7 @@ use super::rpc::{self, Lasting, Refusal};
 use super::seal::{NoKey, Seal};
 use super::settings::{Mode, Settings};
 use super::shelf::Shelf;
-use super::{meta, prompt, resources};
+use super::{meta, offered, prompt, resources};
 use crate::broker::{ServerState, ServerStatus};
 use crate::carrier::{Abilities, Declared};
 use crate::clock::Clock;
@@ -47,6 +47,14 @@ const AT_ONCE: [&str; 7] = [
     "initialize",
     "server/discover",
     "ping",
+    "resources/list",
+    "resources/templates/list",
+    "prompts/list",
+    "prompts/get",
+];
+
+/// Those of them in which servers have their part, where they are offered.
+const OFFERED: [&str; 4] = [
     "resources/list",
     "resources/templates/list",
     "prompts/list",
@@ -97,7 +105,8 @@ impl Desk {
         request.session.touch(self.now_ms());
         let era = request.era;
         self.declare_for(method, request);
-        if AT_ONCE.contains(&method) {
+        let offers = !self.settings().offers.is_empty();
+        if AT_ONCE.contains(&method) && !(offers && OFFERED.contains(&method)) {
             let (result, lasting) = self.at_once(method, request)?;
             return Ok(rpc::enveloped(result, era, lasting));
         }
@@ -118,7 +127,8 @@ impl Desk {
             "groups/list" => (filter::groups(&shelf), Lasting::Private),
             "tags/list" => (filter::tags(&shelf), Lasting::Private),
             "tools/call" => (self.call(&shelf, request).await?, Lasting::No),
-            "resources/read" => (resources::read(self, &shelf, request)?, Lasting::Once),
+            "resources/read" => (self.read(&shelf, request).await?, Lasting::Once),
+            _ if offers => self.offered(method, &shelf, request).await?,
             _ => return Err(Refusal::no_method(method)),
         };
         Ok(rpc::enveloped(result, era, lasting))
@@ -148,6 +158,41 @@ impl Desk {
             _ => request.abilities(self),
         };
         self.declare(abilities.within(self.settings().pass));
+    }
+
+    /// What servers have besides tools, with our own beside it.
+    async fn offered(
+        &self,
+        method: &str,
+        shelf: &Shelf,
+        request: &Request,
+    ) -> Result<(Value, Lasting), Refusal> {
+        if method.ends_with("/list") {
+            one_page(request)?;
+        }
+        let list = match method {
+            "resources/list" => offered::list_resources(self, shelf).await,
+            "resources/templates/list" => offered::list_templates(self, shelf).await,
+            "prompts/list" => offered::list_prompts(self, shelf).await,
+            "prompts/get" => {
+                let prompt = offered::get_prompt(self, shelf, request).await?;
+                return Ok((prompt, Lasting::No));
+            }
+            "completion/complete" => {
+                let completion = offered::complete(self, shelf, request).await?;
+                return Ok((completion, Lasting::No));
+            }
+            _ => return Err(Refusal::no_method(method)),
+        };
+        Ok((list, Lasting::Briefly))
+    }
+
+    async fn read(&self, shelf: &Shelf, request: &Request) -> Result<Value, Refusal> {
+        let uri = request.params.get("uri").and_then(Value::as_str);
+        if uri.is_none_or(resources::is_own) || self.settings().offers.is_empty() {
+            return resources::read(self, shelf, request);
+        }
+        offered::read_resource(self, shelf, request).await
     }
 
     fn at_once(&self, method: &str, request: &Request) -> Result<(Value, Lasting), Refusal> {
@@ -243,7 +288,7 @@ impl Desk {
             .set_capabilities(capabilities.unwrap_or_else(|| json!({})));
         json!({
             "protocolVersion": rpc::agreed_version(&request.params),
-            "capabilities": capabilities_of_ours(),
+            "capabilities": self.capabilities_of_ours(),
             "serverInfo": rpc::server_info(),
             "instructions": prompt::text(self.settings().mode),
         })
@@ -252,9 +297,25 @@ impl Desk {
     fn discovered(&self) -> Value {
         json!({
             "supportedVersions": [MODERN_VERSION],
-            "capabilities": capabilities_of_ours(),
+            "capabilities": self.capabilities_of_ours(),
             "instructions": prompt::text(self.settings().mode),
         })
+    }
+
+    fn capabilities_of_ours(&self) -> Value {
+        let lists = json!({"groups": {"listChanged": false}, "tags": {"listChanged": false}});
+        let mut capabilities = json!({
+            "tools": {"listChanged": true},
+            "resources": {},
+            "prompts": {},
+            "filtering": lists,
+            // The same where hosts of the newer era look for what is not in the protocol.
+            "extensions": {"dev.airlock/filtering": lists},
+        });
+        if !self.settings().offers.is_empty() {
+            rpc::put(&mut capabilities, "completions", json!({}));
+        }
+        capabilities
     }
 
     fn tools(&self, shelf: &Shelf, request: &Request) -> Result<Value, Refusal> {
@@ -298,18 +359,6 @@ impl Desk {
         };
         answered.into_result()
     }
-}
-
-fn capabilities_of_ours() -> Value {
-    let lists = json!({"groups": {"listChanged": false}, "tags": {"listChanged": false}});
-    json!({
-        "tools": {"listChanged": true},
-        "resources": {},
-        "prompts": {},
-        "filtering": lists,
-        // The same where hosts of the newer era look for what is not in the protocol.
-        "extensions": {"dev.airlock/filtering": lists},
-    })
 }
 
 fn one_page(request: &Request) -> Result<(), Refusal> {

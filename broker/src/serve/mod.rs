@@ -18,6 +18,7 @@ mod http;
 mod inquiring;
 mod listening;
 mod meta;
+mod offered;
 mod peer;
 mod progress;
 mod prompt;
@@ -47,6 +48,7 @@ use desk::Desk;
 use shelf::Shelf;
 
 pub use http::{BadOauth, BadToken, Gate, OauthSettings, ResourceServer, url};
+pub use offered::{BadOffer, Offer, Offers};
 pub use prompt::text as system_prompt;
 pub use seal::NoKey;
 pub use settings::{Disclosure, Mode, Settings};

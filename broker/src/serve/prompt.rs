@@ -7,7 +7,7 @@ use super::request::Request;
 use super::rpc::{Refusal, shown};
 use super::settings::Mode;
 
-const NAME: &str = "use_tools";
+pub(super) const NAME: &str = "use_tools";
 const ABOUT: &str = "How to find, read and call the tools that stand behind this server";
 
 const FIND: &str = "\

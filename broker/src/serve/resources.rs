@@ -31,6 +31,11 @@ A tool CANNOT be called before its description was read in this session: the cal
 TOOL_DESCRIPTION_REQUIRED. Reading a description authorizes the tool for the session. \
 Reading this resource without ?tools= fails with MISSING_TOOL_SELECTION.";
 
+/// Whether an address, or a pattern of some, is one of ours.
+pub(super) fn is_own(uri: &str) -> bool {
+    uri.starts_with(DESCRIPTIONS_URI) || uri.starts_with(RUNS)
+}
+
 pub(super) fn list() -> Value {
     json!({"resources": [{
         "uri": DESCRIPTIONS_URI,

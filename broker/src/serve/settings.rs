@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use airlock_core::session::FetchRate;
 
+use super::offered::Offers;
 use crate::carrier::Abilities;
 
 /// What stands in `tools/list` besides our own tools.
@@ -38,6 +39,8 @@ pub struct Settings {
     pub disclosure_percent: u64,
     /// What servers may ask of hosts, where a host can be asked for it.
     pub pass: Abilities,
+    /// Prompts and resources of servers, which hosts get without any rule; none by default.
+    pub offers: Offers,
     /// How long after the start requests wait for servers whose tools nobody knows yet.
     pub start_wait: Duration,
     pub fetch_rate: FetchRate,
@@ -65,6 +68,7 @@ impl Default for Settings {
                 roots: false,
                 ..Abilities::ALL
             },
+            offers: Offers::default(),
             start_wait: Duration::from_secs(2),
             fetch_rate: FetchRate::default(),
             calls_in_flight_max: 16,

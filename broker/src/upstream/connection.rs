@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::caps::Caps;
 use super::era::Era;
+use super::fetch::Fetch;
 use super::handshake::{Agreed, modern_meta};
 use super::inquiry::Behind;
 use super::jsonrpc::{Answer, quoted};
@@ -77,6 +78,22 @@ impl Connection {
             headers,
             cancellable: true,
             behind: called.behind.cloned(),
+        };
+        self.link.request(&outgoing, wall).await
+    }
+
+    pub(crate) async fn fetch(&self, fetch: &Fetch, wall: &Wall) -> Result<Answer, LinkError> {
+        let members = Value::from(fetch.params.clone()).to_string();
+        let members = members
+            .strip_prefix('{')
+            .and_then(|it| it.strip_suffix('}'));
+        let members = members.filter(|it| !it.is_empty()).map(str::to_owned);
+        let outgoing = Outgoing {
+            method: fetch.method,
+            params: self.params(members, None, Abilities::default()),
+            name: fetch.name.clone(),
+            cancellable: true,
+            ..Outgoing::default()
         };
         self.link.request(&outgoing, wall).await
     }

@@ -12,6 +12,7 @@ mod decode;
 mod diagnostics;
 pub(crate) mod era;
 mod error;
+pub(crate) mod fetch;
 mod handshake;
 mod headers;
 mod http;

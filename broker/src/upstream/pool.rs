@@ -18,6 +18,7 @@ use super::connection::Connection;
 use super::diagnostics::{Diagnostics, Report};
 use super::era::{Era, EraMemory};
 use super::error::ConnectError;
+use super::fetch::{Fetch, Unfetched};
 use super::handshake::Dial;
 use super::http::HttpLink;
 use super::link::Link;
@@ -26,6 +27,7 @@ use super::secret::Secret;
 use super::server::{Against, Asked, Sent, Server};
 use super::spec::{ServerSpec, Transport};
 use super::stdio::StdioLink;
+use super::wall::Wall;
 use crate::carrier::Declared;
 use crate::config::Secrets;
 
@@ -189,6 +191,21 @@ impl Upstream {
                 None => Sent::Answered(Reply::NotSent {
                     why: "no such server is configured".to_owned(),
                 }),
+            }
+        }
+    }
+
+    pub(crate) fn fetch(
+        &self,
+        server: &ServerName,
+        fetch: Fetch,
+        wall: Wall,
+    ) -> impl Future<Output = Result<Value, Unfetched>> + Send + use<> {
+        let asked = self.servers.get(server).cloned();
+        async move {
+            match asked {
+                Some(server) => server.fetch(&fetch, &wall).await,
+                None => Err(Unfetched::Failed("no such server is configured".to_owned())),
             }
         }
     }

@@ -32,20 +32,20 @@ use crate::config::Secrets;
 
 pub(crate) struct Server {
     spec: ServerSpec,
-    caps: Caps,
+    pub(super) caps: Caps,
     eras: EraMemory,
     dial: Box<Dial>,
     secrets: Secrets,
     slot: Arc<AsyncMutex<Slot>>,
     /// Each call has one while it goes on.
-    places: Arc<Semaphore>,
+    pub(super) places: Arc<Semaphore>,
     /// The list as it was read last.
     reading: Mutex<Option<Arc<Reading>>>,
     /// How often reading it was begun.
     readings: AtomicU64,
     diagnostics: Arc<Diagnostics>,
     /// When a call last began or ended.
-    used: Mutex<Instant>,
+    pub(super) used: Mutex<Instant>,
     closing: watch::Sender<bool>,
     alive: Alive,
     /// What servers of the older era are told that can be asked; nobody connects before it
@@ -140,7 +140,7 @@ impl Server {
     }
 
     /// A text that may be the server's, as others may see it: masked, then cut.
-    fn shown(&self, text: &str) -> String {
+    pub(super) fn shown(&self, text: &str) -> String {
         const SHOWN_CHARS_MAX: usize = 300;
         cut(self.masked(text), SHOWN_CHARS_MAX)
     }
@@ -258,7 +258,7 @@ impl Server {
         }
     }
 
-    async fn forget(&self, connection: &Arc<Connection>) {
+    pub(super) async fn forget(&self, connection: &Arc<Connection>) {
         let mut slot = self.slot.lock().await;
         if slot
             .connection
@@ -269,7 +269,7 @@ impl Server {
         }
     }
 
-    async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, ConnectError> {
+    pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, ConnectError> {
         let slot = self.slot.clone().lock_owned().await;
         if let Some(connection) = slot
             .connection

@@ -291,7 +291,7 @@ fn with_handle(
     mut result: Value,
 ) -> Value {
     let session = &request.session;
-    let changes = matches!(method, "tools/call" | "resources/read");
+    let changes = matches!(method, "tools/call" | "resources/read" | "prompts/get");
     let Some(handle) = request.handle.as_ref().filter(|_| changes) else {
         return result;
     };

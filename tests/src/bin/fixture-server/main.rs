@@ -7,6 +7,7 @@
 //! said to what it asked.
 
 mod asks;
+mod shelves;
 mod tools;
 
 use std::collections::HashMap;
@@ -105,6 +106,9 @@ impl Fixture {
             }
             "ping" => json!({}),
             _ => {
+                if let Some(result) = shelves::answer(method, &message["params"]) {
+                    return answer(id, &result);
+                }
                 let error = json!({"code": -32601, "message": "no such method"});
                 return send(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
             }
