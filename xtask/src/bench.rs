@@ -12,6 +12,7 @@ mod rows;
 mod samples;
 mod table;
 pub(crate) mod tokens;
+mod which;
 mod work;
 pub(crate) mod workloads;
 
@@ -22,6 +23,7 @@ use anyhow::{Context, Result, bail};
 use crate::paths;
 use engine::Engine;
 use rows::{Line, Row};
+use which::Which;
 
 /// How much is measured, from the command line.
 struct Extent {
@@ -121,11 +123,12 @@ fn measure(
     words: &[&str],
     peers: impl FnOnce(&std::path::Path) -> Result<Vec<Engine>>,
 ) -> Result<()> {
-    let extent = Extent::parse(words)?;
+    let (which, words) = Which::of(words)?;
+    let extent = Extent::parse(&words)?;
     let target = paths::target();
     let work = work::write(&target.join("bench")).context("the work could not be written")?;
     let peers = peers(&target)?;
-    let mut engines = vec![ours::build(&target)?];
+    let mut engines = vec![ours::build(&target, which)?];
     engines.extend(peers);
     let before = machine::load_average();
     let lines: Vec<&Line> = rows::LINES

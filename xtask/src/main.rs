@@ -31,6 +31,8 @@ usage: cargo xtask COMMAND
   tidy                           check the text of the project
   ci                             the whole check, as `.ci/run` has it
 
+with --engine quickjs, `bench`, `bench peers` and `bench engine` measure the second engine
+
 rows: cold warm calls concurrent filter waiting";
 
 fn main() -> ExitCode {

@@ -18,6 +18,8 @@ pub(super) struct Engine {
     pub(super) meter: Vec<PathBuf>,
     /// Starts cold, prints the value of `1+1`.
     pub(super) cold: Vec<PathBuf>,
+    /// Set for each of its processes.
+    pub(super) variable: Option<(&'static str, &'static str)>,
     /// A further line of its own, shown and not judged by.
     pub(super) note: Option<&'static str>,
 }
@@ -34,7 +36,7 @@ impl Engine {
             Way::Pump => format!("{}-pump", row.word()),
             _ => row.word().to_owned(),
         };
-        let mut command = command(&self.meter)?;
+        let mut command = self.command(&self.meter)?;
         command.arg(&word).arg(work).arg(count.to_string());
         let output = command
             .stderr(Stdio::inherit())
@@ -50,7 +52,7 @@ impl Engine {
     }
 
     fn cold_start_ms(&self) -> Result<f64> {
-        let mut command = command(&self.cold)?;
+        let mut command = self.command(&self.cold)?;
         let start = Instant::now();
         let mut child = command
             .stdout(Stdio::piped())
@@ -67,13 +69,16 @@ impl Engine {
         );
         Ok(elapsed.as_secs_f64() * 1e3)
     }
-}
 
-fn command(words: &[PathBuf]) -> Result<Command> {
-    let (program, arguments) = words.split_first().context("an engine without a program")?;
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null());
-    Ok(command)
+    fn command(&self, words: &[PathBuf]) -> Result<Command> {
+        let (program, arguments) = words.split_first().context("an engine without a program")?;
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .envs(self.variable)
+            .stdin(Stdio::null());
+        Ok(command)
+    }
 }
 
 fn parse(stdout: &[u8]) -> Result<Vec<f64>> {

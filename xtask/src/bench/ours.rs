@@ -8,12 +8,13 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::engine::Engine;
+use super::which::Which;
 use crate::paths;
 
 /// The bench target of crate `airlock` that measures the rows.
 const METER: &str = "meter";
 
-pub(super) fn build(target: &Path) -> Result<Engine> {
+pub(super) fn build(target: &Path, which: Which) -> Result<Engine> {
     eprintln!("building airlock and its meter (release)");
     let built = cargo_build()?;
     let binary = binary_of(&built)?;
@@ -30,6 +31,7 @@ pub(super) fn build(target: &Path) -> Result<Engine> {
         is_ours: true,
         meter: vec![meter.1.clone()],
         cold,
+        variable: Some(which.variable()),
         note: None,
     })
 }

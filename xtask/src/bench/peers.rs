@@ -113,6 +113,7 @@ fn engines(folder: &Path, node_package: &str) -> Result<Vec<Engine>> {
             is_ours: false,
             meter,
             cold,
+            variable: None,
             note,
         }
     };
