@@ -5,6 +5,7 @@ mod everything;
 mod filesystem;
 mod git;
 mod memory;
+mod passing;
 mod several;
 mod sqlite;
 mod time;
