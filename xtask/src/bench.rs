@@ -60,7 +60,8 @@ pub(crate) fn workbench() -> Result<()> {
     let binary = ours::shipped()?;
     let status = Command::new("cargo")
         .args(["test", "--quiet", "-p", "tests"])
-        .args(["--test", "scale", "workbench::", "--", "--nocapture"])
+        .args(["--test", "scale", "--test", "workbench"])
+        .args(["--", "workbench::", "large::", "--nocapture"])
         .args(["--test-threads", "1"])
         .env("AIRLOCK_BIN", binary)
         .env("AIRLOCK_MEASURED", "1")

@@ -136,3 +136,26 @@ fn rules_that_cannot_be_used_are_found_in_each_form() {
     );
     assert!(xml.contains("the rule id `reads` is taken"), "{xml}");
 }
+
+#[test]
+fn a_server_of_another_table_is_no_misspelt_one() {
+    let home = Home::new();
+    let rule = |server: &str| {
+        format!(
+            "@id(\"{server}\") @owner(\"o\") @reason(\"r\")\n\
+             permit(principal, action == Action::\"{server}.read\", resource);\n"
+        )
+    };
+    let case = |server: &str| {
+        format!(
+            "[tools.\"{server}.read\"]\n[[cases]]\nname = \"n\"\ntool = \"{server}.read\"\n\
+             level = \"allow\"\nrules = [\"{server}\"]\n"
+        )
+    };
+    for server in ["files", "filesystem"] {
+        home.write(&format!("rules/{server}.cedar"), rule(server));
+        home.write(&format!("rules/{server}.cases.toml"), case(server));
+    }
+    let tested = home.run(["policy", "test", "rules"]).expect_code(0);
+    assert_eq!(tested.stdout, "2 cases, 0 failed; 2 of 2 rules covered\n");
+}

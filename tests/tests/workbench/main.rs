@@ -2,6 +2,7 @@
 //! folders, lists and journals, with no server running.
 
 mod cases;
+mod large;
 mod planted;
 mod replay;
 mod sarif;

@@ -79,7 +79,7 @@ fn the_session_of_the_readme_is_what_a_reviewer_sees() {
         return;
     }
     assert_eq!(text, anew, "AIRLOCK_BLESS=1 rewrites it");
-    for command in ["check", "test", "explain", "replay"] {
+    for command in ["check", "test", "explain", "replay", "can", "diff"] {
         let word = format!("airlock policy {command} ");
         assert!(commands.iter().any(|it| it.contains(&word)), "no {word}");
     }

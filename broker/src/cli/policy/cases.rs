@@ -117,7 +117,15 @@ pub(super) fn run(options: &TestOptions) -> Outcome {
 fn decide(files: &[PolicyFile], tables: Vec<Table>) -> Result<Results, Vec<Finding>> {
     let mut results = Results::default();
     let is_empty = tables.iter().all(|table| table.cases.is_empty());
-    for Table { vocabulary, cases } in tables {
+    let servers: BTreeSet<String> = tables
+        .iter()
+        .flat_map(|table| table.servers.clone())
+        .collect();
+    for table in tables {
+        let (mut vocabulary, cases) = (table.vocabulary, table.cases);
+        // What another table is about is no misspelt name here.
+        let others = servers.difference(&table.servers);
+        others.for_each(|server| vocabulary.add_unseen(server));
         let policies = Policies::load(files, vocabulary, true)?;
         results.know(&policies);
         for case in cases {

@@ -13,7 +13,7 @@ use airlock_core::facts::Facts;
 use airlock_core::id::{CallId, ToolId};
 use airlock_core::journal::{Body, Verified};
 use airlock_core::problem::Problem;
-use airlock_core::rules::{Consulted, Level, Rules};
+use airlock_core::rules::{Consulted, Level};
 use codegen::description::Description;
 use codegen::validate::Validator;
 use serde::Serialize;
@@ -212,9 +212,7 @@ fn compared(journal: &Verified, call: CallId, opened: &Opened) -> Option<Compare
         None => FactsFrom::Worst,
     };
     let now = match &args {
-        // It was refused before any rule was asked, and would be again.
-        None => then.clone(),
-        Some(args) => decide(
+        Some(args) if is_for_rules(decided.and_then(|it| it.code)) => decide(
             Call {
                 id: call,
                 tool: tool.clone(),
@@ -224,6 +222,8 @@ fn compared(journal: &Verified, call: CallId, opened: &Opened) -> Option<Compare
             },
             opened,
         ),
+        // It was refused before any rule was asked, and would be again.
+        _ => then.clone(),
     };
     Some(Compared {
         call,
@@ -236,6 +236,21 @@ fn compared(journal: &Verified, call: CallId, opened: &Opened) -> Option<Compare
         now,
         facts: from,
     })
+}
+
+/// Whether rules, or what a tool takes, decided. What a session was shown, what was pinned and
+/// what a limit left is as it was.
+fn is_for_rules(code: Option<Code>) -> bool {
+    matches!(
+        code,
+        None | Some(
+            Code::Denied
+                | Code::Refused
+                | Code::Unanswered
+                | Code::InvalidArguments
+                | Code::ToolUnusable
+        )
+    )
 }
 
 /// What comes before the rules comes before them here too.
@@ -257,11 +272,7 @@ fn decide(call: Call, opened: &Opened) -> Told {
         let reasons = errors.iter().map(ToString::to_string).collect();
         return Told::denied(Code::InvalidArguments, reasons);
     }
-    of_rules(consult(&opened.rules, &call))
-}
-
-fn consult(rules: &Rules, call: &Call) -> Consulted {
-    rules.consult(call)
+    of_rules(opened.rules.consult(&call))
 }
 
 fn of_rules(consulted: Consulted) -> Told {

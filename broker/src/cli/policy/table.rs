@@ -22,6 +22,7 @@ use toml::Spanned;
 /// Everything in a file, ready to be decided.
 pub(super) struct Table {
     pub(super) vocabulary: Vocabulary,
+    pub(super) servers: BTreeSet<String>,
     pub(super) cases: Vec<Case>,
 }
 
@@ -87,6 +88,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Table, Problem> {
     })?;
     let mut vocabulary = Vocabulary::new();
     let mut validators = BTreeMap::new();
+    let mut servers = BTreeSet::new();
     for (name, tool) in document.tools {
         let at = format!("{file}, the tool `{name}`");
         let id = ToolId::parse(&name).map_err(|bad| invalid(&at, &bad.to_string()))?;
@@ -104,12 +106,17 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Table, Problem> {
         vocabulary.add(&id, effects, &tool.groups, &ToolShape::of(&description));
         vocabulary.add_file_words(&id, &tool.file_groups, &tool.tags);
         validators.insert(name, validator);
+        servers.insert(id.server.0.to_string());
     }
     let cases = document.cases.into_iter();
     let cases = cases
         .map(|case| case.read(file, text, &validators))
         .collect::<Result<_, _>>()?;
-    Ok(Table { vocabulary, cases })
+    Ok(Table {
+        vocabulary,
+        servers,
+        cases,
+    })
 }
 
 impl CaseTable {
