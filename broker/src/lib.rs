@@ -13,6 +13,7 @@ pub mod config;
 mod deep_stack;
 pub mod demo;
 mod drive;
+mod embeddings_file;
 mod era_file;
 mod extract;
 pub mod journal_file;

@@ -1,13 +1,19 @@
 //! From a few words to the tools that fit them: BM25 over weighted fields, or a
-//! pattern over the same texts. Pure, and built once for a set of tools.
+//! pattern over the same texts; and beside it, where somebody gives a model, what
+//! the texts mean. Pure, and built once for a set of tools.
 
+pub mod model;
 mod pattern;
+mod ranker;
 mod stem;
+mod vectors;
 mod words;
 
 use std::collections::HashMap;
 
 pub use pattern::BadPattern;
+pub use ranker::{Ranker, fused};
+pub use vectors::Vectors;
 
 use pattern::Pattern;
 use words::Numbered;
@@ -95,6 +101,12 @@ impl Index {
         index
     }
 
+    /// What was indexed, in its order.
+    #[must_use]
+    pub fn documents(&self) -> &[Document] {
+        &self.documents
+    }
+
     /// The documents that any word of the query fits, best first.
     #[must_use]
     pub fn ranked(&self, query: &str) -> Vec<usize> {
@@ -131,6 +143,12 @@ impl Index {
             .filter(|(_, document)| fits(document))
             .map(|(place, _)| place)
             .collect())
+    }
+}
+
+impl Ranker for Index {
+    fn ranked(&self, query: &str) -> Vec<usize> {
+        Self::ranked(self, query)
     }
 }
 

@@ -34,6 +34,8 @@ pub enum BuildError {
     ToolFiles(Problem),
     #[error("{0}")]
     Lock(Problem),
+    #[error("{0}")]
+    Embeddings(Problem),
     #[error(transparent)]
     Shared(#[from] SharedError),
     #[error("the grant `{grant}` is for a {scope}, and this broker has none")]

@@ -12,6 +12,7 @@ use airlock_core::id::{ServerName, ToolId};
 use airlock_core::limits::Limits;
 use airlock_core::rules::{BadPattern, Level, Pattern, Rule};
 use airlock_core::run::{Fsync, GuestIdentity};
+use airlock_core::search::model::Model;
 use airlock_core::shared::SessionName;
 use codegen::lock::Lock;
 use futures_util::future::join_all;
@@ -32,6 +33,7 @@ use crate::clock::Clock;
 use crate::config::{
     Config, FlowConfig, PolicyConfig, Secrets, Server, Trust, TscChoice, UnknownKeys,
 };
+use crate::embeddings_file;
 use crate::era_file;
 use crate::extract::{self, Extractor};
 use crate::journal_file::StateDir;
@@ -73,6 +75,7 @@ pub struct Builder {
     servers_join_later: bool,
     own: Own,
     extractor: Option<Arc<dyn Extractor>>,
+    embeddings: Option<PathBuf>,
     session: Option<SessionName>,
     project: Option<PathBuf>,
     grants: Vec<Grant>,
@@ -102,6 +105,7 @@ impl Builder {
         self.descriptions = config.descriptions.map(ToolFiles::new);
         self.lock = config.lock.map(LockFile::new);
         self.fsync = config.fsync;
+        self.embeddings = config.embeddings;
         self.unknown_keys = config.unknown_keys;
         self.engine = config.engine;
         self.tsc = config.tsc;
@@ -312,6 +316,13 @@ impl Builder {
         self
     }
 
+    /// The folder of a model2vec model, by which search also knows words of one meaning.
+    #[must_use]
+    pub fn embeddings(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.embeddings = Some(folder.into());
+        self
+    }
+
     /// Who reads values for scripts, which then find `airlock.extract`. An `[extract]` command of
     /// the configuration comes before.
     #[must_use]
@@ -354,6 +365,7 @@ impl Builder {
         };
         let engine = self.engine;
         let loading = tokio::task::spawn_blocking(move || Sandbox::load_embedded(engine));
+        let embeddings = read_embeddings(self.embeddings.take()).await?;
         let specs = self.servers.iter().map(|it| it.spec.clone()).collect();
         let upstream = Upstream::new(specs, &surroundings);
         let roster = self.roster(lock, state.path(), &upstream).await?;
@@ -393,6 +405,7 @@ impl Builder {
             fsync: self.fsync,
             own: self.own,
             extractor: self.extractor,
+            embeddings,
             compiler: Compiler::new(self.tsc, self.base_env, state.path()),
             shares,
             state,
@@ -486,6 +499,17 @@ impl Builder {
         }
         Ok(())
     }
+}
+
+async fn read_embeddings(folder: Option<PathBuf>) -> Result<Option<Arc<Model>>, BuildError> {
+    let Some(folder) = folder else {
+        return Ok(None);
+    };
+    let reading = tokio::task::spawn_blocking(move || embeddings_file::read(&folder));
+    let model = reading.await.map_err(|_| BuildError::Interrupted)?;
+    model
+        .map(|it| Some(Arc::new(it)))
+        .map_err(BuildError::Embeddings)
 }
 
 fn index(tools: Vec<InProcessTool>) -> HashMap<ToolId, InProcessTool> {

@@ -45,6 +45,7 @@ use airlock_core::problem::Problem;
 use airlock_core::report::Report;
 use airlock_core::rules::{Pattern, Rules};
 use airlock_core::run::{Fsync, GuestIdentity, RunSpec};
+use airlock_core::search::model::Model;
 use codegen::declare::{self, Declarations, Level};
 use codegen::description::Description;
 use codegen::lock::Lock;
@@ -113,6 +114,7 @@ pub(crate) struct Inner {
     /// What of airlock's own scripts find.
     own: Own,
     extractor: Option<Arc<dyn Extractor>>,
+    embeddings: Option<Arc<Model>>,
     compiler: Compiler,
     shares: Shares,
     state: StateDir,
@@ -292,6 +294,11 @@ impl Broker {
     #[must_use]
     pub fn has_discovery(&self) -> bool {
         self.0.own.discovery
+    }
+
+    /// What search knows of meanings.
+    pub(crate) fn embeddings(&self) -> Option<&Arc<Model>> {
+        self.0.embeddings.as_ref()
     }
 
     /// Whether scripts find `airlock.extract`.

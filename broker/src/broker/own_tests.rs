@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::config::PolicyConfig;
+use crate::embeddings_file;
 use crate::extract::{Extracting, Extraction};
 use crate::scratch::Scratch;
 
@@ -128,6 +129,30 @@ async fn they_are_declared_shortly_checked_like_any_tool_and_there_only_when_wan
     let plain = Broker::builder().state_dir(scratch.path()).build().await;
     let plain = plain.unwrap();
     assert_eq!(plain.catalog().servers().len(), 0);
+}
+
+#[tokio::test]
+async fn with_a_model_search_also_knows_words_of_one_meaning() {
+    const CODE: &str =
+        "return (await airlock.search({query: 'peruses it'})).tools.map((it) => it.name)";
+    let scratch = Scratch::new();
+    let plain = builder(&scratch).build().await.unwrap();
+    assert_eq!(value(&report(&plain, CODE).await), json!([]));
+    embeddings_file::tests::tiny(scratch.path());
+    let knowing = builder(&scratch).embeddings(scratch.path());
+    let knowing = knowing.build().await.unwrap();
+    assert_eq!(
+        value(&report(&knowing, CODE).await),
+        json!(["fs.read_file"])
+    );
+    let words = "return (await airlock.search({query: 'deletes'})).tools[0].name";
+    assert_eq!(value(&report(&knowing, words).await), "fs.remove");
+    scratch.file("model.safetensors", "garbage garbage");
+    let refused = builder(&scratch).embeddings(scratch.path()).build().await;
+    let BuildError::Embeddings(problem) = refused.unwrap_err() else {
+        panic!()
+    };
+    assert!(problem.why.contains("no safetensors file"), "{problem}");
 }
 
 struct Reads;

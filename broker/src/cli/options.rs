@@ -56,6 +56,14 @@ pub(super) struct RuleOptions {
     tighten: Vec<PathBuf>,
 }
 
+/// By what tools are found.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct SearchOptions {
+    /// A folder with a model2vec model, so that search also knows words of one meaning
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) embeddings: Option<PathBuf>,
+}
+
 /// What is asked besides about a script.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct TscOptions {

@@ -10,7 +10,9 @@ use clap::{Args, ValueEnum};
 use sandbox_protocol::ConsoleLevel;
 
 use super::approvers::{self, ApprovalOptions};
-use super::options::{LimitOptions, RuleOptions, ServerOptions, StateOptions, TscOptions, usage};
+use super::options::{
+    LimitOptions, RuleOptions, SearchOptions, ServerOptions, StateOptions, TscOptions, usage,
+};
 use super::progress::Progress;
 use super::screen::Screen;
 use super::signals::{cancel_on_signals, outlive_full_files};
@@ -35,6 +37,8 @@ pub(super) struct RunOptions {
     servers: ServerOptions,
     #[command(flatten, next_help_heading = "Rules")]
     rules: RuleOptions,
+    #[command(flatten, next_help_heading = "Tools")]
+    search: SearchOptions,
     /// What is certainly wrong with the script stops the run, or is said and runs [default: stop]
     #[arg(long, value_enum, default_value_t = CheckMode::Stop, hide_default_value = true, value_name = "MODE", help_heading = "Run")]
     check: CheckMode,
@@ -125,6 +129,7 @@ fn load(options: &RunOptions, environment: &Environment) -> Result<Config, Probl
     options.limits.clone().add_to(&mut flags)?;
     flags.state_dir.clone_from(&options.state.state_dir);
     flags.fsync.clone_from(&options.fsync);
+    flags.embeddings.clone_from(&options.search.embeddings);
     flags.unknown_keys.clone_from(&options.unknown_keys);
     flags.engine.clone_from(&options.engine);
     options.tsc.add_to(&mut flags);
@@ -292,6 +297,7 @@ pub(super) fn build_problem(error: BuildError) -> Problem {
         BuildError::Server(problem)
         | BuildError::Labels(problem)
         | BuildError::ToolFiles(problem)
+        | BuildError::Embeddings(problem)
         | BuildError::Lock(problem) => problem,
         BuildError::Shared(error) => super::grants::unreadable(&error),
         BuildError::NoScope { .. } => super::options::usage(

@@ -10,7 +10,9 @@ use tokio::sync::watch;
 
 use super::approvers;
 use super::door::{Door, DoorOptions};
-use super::options::{LimitOptions, RuleOptions, ServerOptions, StateOptions, usage};
+use super::options::{
+    LimitOptions, RuleOptions, SearchOptions, ServerOptions, StateOptions, usage,
+};
 use super::run::build_problem;
 use super::screen::Screen;
 use super::signals::{cancel_on_signals, outlive_full_files};
@@ -33,6 +35,8 @@ pub(super) struct ServeOptions {
     servers: ServerOptions,
     #[command(flatten, next_help_heading = "Rules")]
     rules: RuleOptions,
+    #[command(flatten, next_help_heading = "Tools")]
+    search: SearchOptions,
     #[command(flatten, next_help_heading = "Transport")]
     door: DoorOptions,
     /// What stands in the list of tools besides search, details and scripts
@@ -228,6 +232,7 @@ fn load(options: ServeOptions, environment: &Environment) -> Result<Config, Prob
     flags.state_dir = options.state.state_dir;
     flags.fsync = options.fsync;
     flags.engine = options.engine;
+    flags.embeddings = options.search.embeddings;
     Config::load(flags, environment)
 }
 

@@ -77,6 +77,8 @@ pub struct Flags {
     pub descriptions: Option<PathBuf>,
     /// The lock file that servers are held against.
     pub lock: Option<PathBuf>,
+    /// The folder of an embedding model, by which search knows words of one meaning.
+    pub embeddings: Option<PathBuf>,
     pub fsync: Option<String>,
     /// `warn` or `refuse`.
     pub unknown_keys: Option<String>,
@@ -103,6 +105,8 @@ pub struct Config {
     pub descriptions: Option<PathBuf>,
     /// The lock file that servers are held against.
     pub lock: Option<PathBuf>,
+    /// The folder of an embedding model, when one is named.
+    pub embeddings: Option<PathBuf>,
     pub fsync: Fsync,
     pub unknown_keys: UnknownKeys,
     pub engine: JsEngine,
@@ -155,6 +159,7 @@ struct Gathered {
     state_dir: Option<PathBuf>,
     descriptions: Option<PathBuf>,
     lock: Option<PathBuf>,
+    embeddings: Option<PathBuf>,
     fsync: Option<Located>,
     unknown_keys: Option<Located>,
     engine: Option<Located>,
@@ -181,6 +186,8 @@ impl Gathered {
         self.state_dir = file.state_dir.or(self.state_dir.take());
         self.descriptions = file.descriptions.or(self.descriptions.take());
         self.lock = file.lock.or(self.lock.take());
+        let embeddings = file.embeddings.map(|path| folder.join(path));
+        self.embeddings = embeddings.or(self.embeddings.take());
         self.fsync = file.fsync.or(self.fsync.take());
         self.unknown_keys = file.unknown_keys.or(self.unknown_keys.take());
         self.engine = file.engine.or(self.engine.take());
@@ -230,6 +237,7 @@ impl Gathered {
         self.state_dir = flags.state_dir.or(self.state_dir.take());
         self.descriptions = flags.descriptions.or(self.descriptions.take());
         self.lock = flags.lock.or(self.lock.take());
+        self.embeddings = flags.embeddings.or(self.embeddings.take());
         self.fsync = flags
             .fsync
             .map(|text| Located {
@@ -323,6 +331,7 @@ impl Gathered {
             state_dir,
             descriptions: self.descriptions,
             lock: self.lock,
+            embeddings: self.embeddings,
             fsync,
             unknown_keys,
             engine: engine.unwrap_or_default(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use airlock_core::catalog::Tool;
 use airlock_core::id::{Digest, ServerName, ToolId, ToolName};
-use airlock_core::search::{Document, Index};
+use airlock_core::search::{Document, Index, Ranker, Vectors, fused};
 use codegen::declare::{self, Level};
 use codegen::description::Description;
 use codegen::stub::{ServerStubs, ToolStub};
@@ -45,6 +45,8 @@ pub(super) struct Shelf {
     pub(super) tools: Arc<Vec<Shown>>,
     /// Search answers with places in `tools`.
     pub(super) index: Arc<Index>,
+    /// Present where a model says what texts mean.
+    vectors: Option<Arc<Vectors>>,
     /// All declarations, when there are so few that they are disclosed at once.
     pub(super) at_once: Option<String>,
     /// Of the list of tools as hosts see it.
@@ -54,15 +56,23 @@ pub(super) struct Shelf {
 
 impl Shelf {
     pub(super) fn new(broker: Broker, settings: &Settings) -> Self {
+        Self::anew(broker, settings, None)
+    }
+
+    /// Vectors of tools that are in `before` are kept.
+    fn anew(broker: Broker, settings: &Settings, before: Option<&Vectors>) -> Self {
         let known = broker.known();
         let tools = shown(&known);
         let by_name = names(&tools);
         let index = Index::new(tools.iter().map(|shown| document(&known, shown)));
+        let model = broker.embeddings().cloned();
+        let vectors = model.map(|model| Vectors::new(model, index.documents(), before));
         let mut shelf = Self {
             broker,
             known,
             tools: Arc::new(tools),
             index: Arc::new(index),
+            vectors: vectors.map(Arc::new),
             at_once: None,
             list_digest: Digest::of(b""),
             by_name: Arc::new(by_name),
@@ -79,13 +89,14 @@ impl Shelf {
         let is_same = Arc::ptr_eq(&known.descriptions, &self.known.descriptions)
             && Arc::ptr_eq(&known.standing.rules, &self.known.standing.rules);
         if !is_same {
-            return Self::new(self.broker.clone(), settings);
+            return Self::anew(self.broker.clone(), settings, self.vectors.as_deref());
         }
         Self {
             known,
             broker: self.broker.clone(),
             tools: Arc::clone(&self.tools),
             index: Arc::clone(&self.index),
+            vectors: self.vectors.clone(),
             at_once: self.at_once.clone(),
             list_digest: self.list_digest,
             by_name: Arc::clone(&self.by_name),
@@ -95,6 +106,16 @@ impl Shelf {
     /// A tool by any of its names: `server.tool`, `server_tool`, or as scripts call it.
     pub(super) fn find(&self, name: &str) -> Option<&Shown> {
         self.tools.get(*self.by_name.get(name)?)
+    }
+
+    /// Places in `tools`, best first.
+    pub(super) fn ranked(&self, query: &str) -> Vec<usize> {
+        let by_words: &dyn Ranker = &*self.index;
+        let Some(by_meaning) = self.vectors.as_deref() else {
+            return by_words.ranked(query);
+        };
+        let rankers = [by_words, by_meaning];
+        fused(&rankers.map(|it| it.ranked(query)))
     }
 
     /// As it is now: what tool files say may have changed.

@@ -178,7 +178,7 @@ fn available(shelf: &Shelf, name: &str) -> Vec<String> {
         return all().collect();
     }
     let closest = codegen::closest::closest(name, shelf.tools.iter().map(|it| it.name.as_str()));
-    let ranked = shelf.index.ranked(name);
+    let ranked = shelf.ranked(name);
     let ranked = ranked.iter().filter_map(|place| shelf.tools.get(*place));
     let mut names: Vec<String> = closest.map(str::to_owned).into_iter().collect();
     for shown in ranked.take(AVAILABLE_SHOWN_MAX) {

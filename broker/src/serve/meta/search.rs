@@ -127,7 +127,7 @@ fn found<'a>(shelf: &'a Shelf, wanted: &Wanted<'_>) -> Result<Vec<&'a Shown>, St
             .index
             .matching(pattern)
             .map_err(|bad: BadPattern| bad.to_string())?,
-        (query, false) => shelf.index.ranked(query),
+        (query, false) => shelf.ranked(query),
     };
     let chosen = |shown: &&Shown| {
         wanted.servers.is_empty()

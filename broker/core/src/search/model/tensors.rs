@@ -1,0 +1,195 @@
+//! The safetensors format: eight bytes that say how long the header is, the header
+//! as JSON, then the numbers of all tensors.
+
+use serde_json::Value;
+
+use crate::json::{self, Bounds};
+
+const HEADER: Bounds = Bounds {
+    bytes_max: 16 * 1024 * 1024,
+    depth_max: 8,
+    nodes_max: 1_000_000,
+};
+
+/// A file whose header was read.
+#[derive(Debug)]
+pub(super) struct Tensors<'a> {
+    header: Value,
+    body: &'a [u8],
+}
+
+#[derive(Debug)]
+pub(super) struct Tensor<'a> {
+    name: String,
+    kind: Kind,
+    pub(super) shape: Vec<usize>,
+    bytes: &'a [u8],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    F64,
+    F32,
+    F16,
+    BF16,
+    I64,
+    I32,
+    I8,
+    U8,
+}
+
+impl Kind {
+    fn parse(word: &str) -> Option<Self> {
+        Some(match word {
+            "F64" => Self::F64,
+            "F32" => Self::F32,
+            "F16" => Self::F16,
+            "BF16" => Self::BF16,
+            "I64" => Self::I64,
+            "I32" => Self::I32,
+            "I8" => Self::I8,
+            "U8" => Self::U8,
+            _ => return None,
+        })
+    }
+
+    fn bytes(self) -> usize {
+        match self {
+            Self::F64 | Self::I64 => 8,
+            Self::F32 | Self::I32 => 4,
+            Self::F16 | Self::BF16 => 2,
+            Self::I8 | Self::U8 => 1,
+        }
+    }
+}
+
+impl<'a> Tensors<'a> {
+    pub(super) fn read(file: &'a [u8]) -> Result<Self, String> {
+        let (length, rest) = file.split_first_chunk::<8>().ok_or("it is cut off")?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok();
+        let parts = length.and_then(|length| rest.split_at_checked(length));
+        let (header, body) = parts.ok_or("it is no safetensors file, or cut off")?;
+        let header = json::read(header, HEADER).map_err(|bad| format!("its header is {bad}"))?;
+        Ok(Self { header, body })
+    }
+
+    /// None when there is no tensor of this name.
+    pub(super) fn find(&self, name: &str) -> Result<Option<Tensor<'a>>, String> {
+        let Some(said) = self.header.get(name) else {
+            return Ok(None);
+        };
+        let wrong = |what: &str| format!("the tensor `{name}` {what}");
+        let kind = said.get("dtype").and_then(Value::as_str);
+        let kind = kind.and_then(Kind::parse);
+        let kind = kind.ok_or_else(|| wrong("has numbers of a kind that is not read"))?;
+        let whole = |list: &Value| -> Option<Vec<usize>> {
+            let number = |it: &Value| usize::try_from(it.as_u64()?).ok();
+            list.as_array()?.iter().map(number).collect()
+        };
+        let shape = said.get("shape").and_then(whole);
+        let shape = shape.ok_or_else(|| wrong("has no shape"))?;
+        let offsets = said.get("data_offsets").and_then(whole);
+        let bytes = match offsets.as_deref() {
+            Some([start, end]) => self.body.get(*start..*end),
+            _ => None,
+        };
+        let bytes = bytes.ok_or_else(|| wrong("lies outside of the file"))?;
+        let size = shape
+            .iter()
+            .try_fold(kind.bytes(), |size, length| size.checked_mul(*length));
+        if size != Some(bytes.len()) {
+            return Err(wrong("has not as many numbers as its shape says"));
+        }
+        Ok(Some(Tensor {
+            name: name.to_owned(),
+            kind,
+            shape,
+            bytes,
+        }))
+    }
+}
+
+impl Tensor<'_> {
+    pub(super) fn numbers(&self) -> Result<Vec<f32>, String> {
+        let pieces = self.bytes.chunks_exact(self.kind.bytes());
+        Ok(match self.kind {
+            #[expect(clippy::cast_possible_truncation, reason = "vectors need no more")]
+            Kind::F64 => pieces
+                .map(|it| f64::from_le_bytes(array(it)) as f32)
+                .collect(),
+            Kind::F32 => pieces.map(|it| f32::from_le_bytes(array(it))).collect(),
+            Kind::F16 => pieces
+                .map(|it| half(u16::from_le_bytes(array(it))))
+                .collect(),
+            Kind::BF16 => {
+                let whole = |it| u32::from(u16::from_le_bytes(array(it))) << 16;
+                pieces.map(|it| f32::from_bits(whole(it))).collect()
+            }
+            Kind::I8 => pieces
+                .map(|it| f32::from(i8::from_le_bytes(array(it))))
+                .collect(),
+            Kind::U8 | Kind::I32 | Kind::I64 => {
+                return Err(format!("the tensor `{}` has whole numbers", self.name));
+            }
+        })
+    }
+
+    /// None for a negative one.
+    pub(super) fn whole_numbers(&self) -> Result<Vec<Option<usize>>, String> {
+        let pieces = self.bytes.chunks_exact(self.kind.bytes());
+        Ok(match self.kind {
+            Kind::I64 => {
+                let number = |it| usize::try_from(i64::from_le_bytes(array(it))).ok();
+                pieces.map(number).collect()
+            }
+            Kind::I32 => {
+                let number = |it| usize::try_from(i32::from_le_bytes(array(it))).ok();
+                pieces.map(number).collect()
+            }
+            Kind::U8 => pieces
+                .map(|it| Some(usize::from(array::<1>(it)[0])))
+                .collect(),
+            _ => return Err(format!("the tensor `{}` has no whole numbers", self.name)),
+        })
+    }
+}
+
+/// Pieces come in the size that they are asked for.
+fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    bytes.try_into().unwrap_or([0; N])
+}
+
+/// Half precision: one bit of sign, five of exponent, ten of fraction.
+fn half(bits: u16) -> f32 {
+    let sign = u32::from(bits >> 15) << 31;
+    let (exponent, fraction) = (u32::from(bits >> 10) & 0x1f, u32::from(bits) & 0x3ff);
+    match exponent {
+        0 => {
+            let small = f32::from(bits & 0x3ff) / 16_777_216.0;
+            if sign == 0 { small } else { -small }
+        }
+        31 => f32::from_bits(sign | 0x7f80_0000 | fraction << 13),
+        _ => f32::from_bits(sign | (exponent + 112) << 23 | fraction << 13),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_half_precision_are_what_they_spell() {
+        for (bits, expected) in [
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x3555, 0.333_251_95),
+            (0x7bff, 65_504.0),
+            (0x0001, 5.960_464_5e-8),
+            (0x8000, -0.0),
+            (0x7c00, f32::INFINITY),
+        ] {
+            assert_eq!(half(bits), expected, "{bits:#x}");
+        }
+        assert!(half(0x7e00).is_nan());
+    }
+}
