@@ -117,6 +117,7 @@ fn discovery() -> Vec<Value> {
                 "servers": names,
                 "groups": names,
                 "tags": names,
+                "category": {"type": "string"},
                 "limit": {"type": "integer", "minimum": 1, "maximum": 50},
             },
             "additionalProperties": false,

@@ -310,7 +310,10 @@ impl Desk {
             "prompts": {},
             "filtering": lists,
             // The same where hosts of the newer era look for what is not in the protocol.
-            "extensions": {"dev.airlock/filtering": lists},
+            "extensions": {
+                "dev.airlock/filtering": lists,
+                "dev.airlock/tools": features(self.settings().mode),
+            },
         });
         if !self.settings().offers.is_empty() {
             rpc::put(&mut capabilities, "completions", json!({}));
@@ -359,6 +362,24 @@ impl Desk {
         };
         answered.into_result()
     }
+}
+
+/// What a host may rely on without trying it.
+fn features(mode: Mode) -> Value {
+    json!({
+        "mode": match mode {
+            Mode::Code => "code",
+            Mode::Progressive => "progressive",
+            Mode::Stable => "stable",
+        },
+        "search": {
+            "modes": ["words", "regex"],
+            "filters": ["servers", "groups", "tags", "category"],
+            "details": ["names", "lines", "signatures"],
+        },
+        "details": ["typescript", "json"],
+        "metadata": ["category", "version", "deprecated", "replacement"],
+    })
 }
 
 fn one_page(request: &Request) -> Result<(), Refusal> {

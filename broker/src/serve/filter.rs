@@ -14,11 +14,13 @@ use crate::broker::Known;
 const READ_ONLY: &str = "read-only";
 const NAMES_MAX: usize = 200;
 
-/// Tools in any of the groups that have all of the tags; no group means every group.
+/// Tools in any of the groups that have all of the tags; no group means every group, and no
+/// category every category. A `tools/list` knows no category.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Filter {
     pub(super) groups: Vec<String>,
     pub(super) tags: Vec<String>,
+    pub(super) category: Option<String>,
 }
 
 impl Filter {
@@ -32,6 +34,7 @@ impl Filter {
         Ok(Some(Self {
             groups: strings(filter, "groups")?,
             tags: strings(filter, "tags")?,
+            category: None,
         }))
     }
 
@@ -39,6 +42,7 @@ impl Filter {
         let (groups, tags) = (groups_of(known, shown), tags_of(known, shown));
         (self.groups.is_empty() || self.groups.iter().any(|it| groups.contains(it)))
             && self.tags.iter().all(|it| tags.contains(it))
+            && (self.category.is_none() || self.category == category_of(known, shown))
     }
 }
 
@@ -68,6 +72,13 @@ pub(super) fn groups_of(known: &Known, shown: &Shown) -> Vec<String> {
         }
     }
     groups
+}
+
+/// What a tool file says.
+pub(super) fn category_of(known: &Known, shown: &Shown) -> Option<String> {
+    let file = known.description(&shown.tool.id)?.file.as_ref()?;
+    let category = file.category.as_ref()?;
+    Some(codegen::text::neutralise(category))
 }
 
 pub(super) fn tags_of(known: &Known, shown: &Shown) -> Vec<String> {

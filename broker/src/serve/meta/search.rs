@@ -1,5 +1,7 @@
 //! `search_tools`: from words to tools, in the detail that is wanted.
 
+use std::collections::BTreeSet;
+
 use airlock_core::search::BadPattern;
 use codegen::declare::Level;
 use serde_json::{Map, Value, json};
@@ -7,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{Answered, names, only};
 use crate::broker::Known;
 use crate::serve::awaiting;
-use crate::serve::filter::Filter;
+use crate::serve::filter::{Filter, category_of};
 use crate::serve::rpc::{put, text_of};
 use crate::serve::shelf::{Shelf, Shown};
 
@@ -28,6 +30,7 @@ pub(super) fn description() -> Value {
                 "servers": {"type": "array", "items": {"type": "string"}, "description": "Only tools of these servers"},
                 "groups": {"type": "array", "items": {"type": "string"}, "description": "In any of these groups"},
                 "tags": {"type": "array", "items": {"type": "string"}, "description": "With all of these tags"},
+                "category": {"type": "string", "description": "In this category"},
                 "detail": {"type": "string", "enum": ["names", "lines", "signatures"], "default": "lines"},
                 "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT},
             },
@@ -68,7 +71,7 @@ fn wanted(args: &Map<String, Value>) -> Result<Wanted<'_>, String> {
     only(
         args,
         &[
-            "query", "mode", "servers", "groups", "tags", "detail", "limit", "session",
+            "query", "mode", "servers", "groups", "tags", "category", "detail", "limit", "session",
         ],
     )?;
     let query = text_of(args, "query")?.unwrap_or_default().trim();
@@ -101,6 +104,7 @@ fn wanted(args: &Map<String, Value>) -> Result<Wanted<'_>, String> {
         filter: Filter {
             groups: names(args, "groups")?,
             tags: names(args, "tags")?,
+            category: text_of(args, "category")?.map(str::to_owned),
         },
         level,
         limit,
@@ -114,6 +118,13 @@ fn found<'a>(shelf: &'a Shelf, wanted: &Wanted<'_>) -> Result<Vec<&'a Shown>, St
         tools.any(|shown| *shown.tool.id.server.0 == **name)
             || servers.any(|server| server.name == *name)
     };
+    if let Some(category) = &wanted.filter.category {
+        let categories = categories(shelf);
+        if !categories.contains(category) {
+            let unknown = crate::serve::rpc::shown(category);
+            return Err(no_category(&unknown, &categories));
+        }
+    }
     if let Some(unknown) = wanted.servers.iter().find(|name| !known(name)) {
         let servers = shelf.servers();
         let unknown = crate::serve::rpc::shown(unknown);
@@ -143,6 +154,24 @@ fn found<'a>(shelf: &'a Shelf, wanted: &Wanted<'_>) -> Result<Vec<&'a Shown>, St
     let fits =
         |shown: &&Shown| wanted.filter == Filter::default() || wanted.filter.fits(&now, shown);
     Ok(shown.filter(chosen).filter(fits).collect())
+}
+
+fn categories(shelf: &Shelf) -> BTreeSet<String> {
+    let known = shelf.broker.known();
+    let of = |shown: &Shown| category_of(&known, shown);
+    shelf.tools.iter().filter_map(of).collect()
+}
+
+fn no_category(unknown: &str, categories: &BTreeSet<String>) -> String {
+    let there: Vec<&str> = categories.iter().map(String::as_str).collect();
+    if there.is_empty() {
+        "no tool has a category; leave `category` out".to_owned()
+    } else {
+        format!(
+            "there is no category `{unknown}`; there are {}",
+            there.join(", ")
+        )
+    }
 }
 
 fn answer(shelf: &Shelf, wanted: &Wanted<'_>, found: &[&Shown]) -> Answered {

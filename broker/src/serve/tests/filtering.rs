@@ -1,5 +1,6 @@
 //! Groups and tags, as SEP-1300 has them, in both eras.
 
+use super::host::House;
 use super::*;
 
 async fn listed(host: &mut Host, params: Value) -> Vec<String> {
@@ -98,5 +99,83 @@ async fn search_takes_the_same_groups_and_tags() {
         assert_eq!(found["structuredContent"]["total"], 0, "{found}");
         let wrong = host.call("search_tools", json!({"groups": 7})).await;
         assert!(is_error(&wrong), "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn a_category_is_found_by_hosts_and_scripts_and_a_wrong_one_names_those_there_are() {
+    let house = House::described(settings()).await;
+    let upper = json!({"name": "to-upper", "category": "letters", "version": "2.0.0"});
+    let echo = json!({
+        "name": "echo",
+        "category": "words",
+        "version": "1.2.0",
+        "deprecation": {"message": "It only repeats.", "replacement": "word.to-upper"},
+        "rate_limit": {"calls": 10, "per": "minute"},
+        "related_tools": ["word.to-upper"],
+    });
+    house.describe("to-upper", &upper);
+    house.describe("echo", &echo);
+    for way in WAYS {
+        let mut host = house.host(way, json!({})).await;
+        let args = json!({"category": "words"});
+        let found = host.call("search_tools", args).await;
+        let found = &found["structuredContent"];
+        assert_eq!(found["total"], 1, "{way}: {found}");
+        assert_eq!(found["tools"][0]["category"], "words");
+        assert_eq!(found["tools"][0]["version"], "1.2.0");
+        assert_eq!(found["tools"][0]["replacement"], "word.to-upper");
+        let script = "return (await airlock.search({category: 'letters'})).tools[0].name";
+        let result = host.run(script).await;
+        assert_eq!(
+            result["structuredContent"]["value"], "word.to-upper",
+            "{result}"
+        );
+        let args = json!({"category": "letter"});
+        let wrong = host.call("search_tools", args).await;
+        assert!(
+            is_error(&wrong) && text(&wrong).contains("letters, words"),
+            "{wrong}"
+        );
+        let full = &host.descriptions("?tools=word.echo").await["word.echo"];
+        for (key, word) in [
+            ("category", "words"),
+            ("version", "1.2.0"),
+            ("deprecation", "only repeats"),
+            ("rate_limit", "minute"),
+            ("related_tools", "word.to-upper"),
+        ] {
+            assert!(full[key].to_string().contains(word), "{key}: {full}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_host_may_rely_on_is_declared_and_true() {
+    for (mode, word) in [
+        (Mode::Code, "code"),
+        (Mode::Progressive, "progressive"),
+        (Mode::Stable, "stable"),
+    ] {
+        let mut host = Host::connect(MODERN, in_mode(mode)).await;
+        let found = host.request("server/discover", json!({})).await.unwrap();
+        let tools = &found["capabilities"]["extensions"]["dev.airlock/tools"];
+        assert_eq!(tools["mode"], word, "{found}");
+        let list = host.request("tools/list", json!({})).await.unwrap();
+        let list = list["tools"].as_array().unwrap();
+        let properties = |name: &str| {
+            let tool = list.iter().find(|it| it["name"] == name).unwrap();
+            tool["inputSchema"]["properties"].clone()
+        };
+        let search = properties("search_tools");
+        for filter in tools["search"]["filters"].as_array().unwrap() {
+            assert!(search.get(filter.as_str().unwrap()).is_some(), "{filter}");
+        }
+        assert_eq!(tools["search"]["modes"], search["mode"]["enum"]);
+        assert_eq!(tools["search"]["details"], search["detail"]["enum"]);
+        assert_eq!(
+            tools["details"],
+            properties("get_tool_details")["format"]["enum"]
+        );
     }
 }
