@@ -1,5 +1,7 @@
 //! How a broker comes to be: connect, list, compile, load, once.
 
+mod own_tools;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +14,6 @@ use airlock_core::id::{ServerName, ToolId};
 use airlock_core::limits::Limits;
 use airlock_core::rules::{BadPattern, Level, Pattern, Rule};
 use airlock_core::run::{Fsync, GuestIdentity};
-use airlock_core::search::model::Model;
 use airlock_core::shared::SessionName;
 use codegen::lock::Lock;
 use futures_util::future::join_all;
@@ -33,7 +34,6 @@ use crate::clock::Clock;
 use crate::config::{
     Config, FlowConfig, PolicyConfig, Secrets, Server, Trust, TscChoice, UnknownKeys,
 };
-use crate::embeddings_file;
 use crate::era_file;
 use crate::extract::{self, Extractor};
 use crate::journal_file::StateDir;
@@ -308,38 +308,6 @@ impl Builder {
         self
     }
 
-    /// Scripts then find `airlock.search` and `airlock.describe`, and `airlock.extract` where the
-    /// configuration has a command for it; and no server can be called `airlock`.
-    #[must_use]
-    pub fn discovery(mut self, discovery: bool) -> Self {
-        self.own.discovery = discovery;
-        self
-    }
-
-    /// The folder of a model2vec model, by which search also knows words of one meaning.
-    #[must_use]
-    pub fn embeddings(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.embeddings = Some(folder.into());
-        self
-    }
-
-    /// Who reads values for scripts, which then find `airlock.extract`. An `[extract]` command of
-    /// the configuration comes before.
-    #[must_use]
-    pub fn extractor(mut self, extractor: impl Extractor + 'static) -> Self {
-        self.own.extraction = true;
-        self.extractor.get_or_insert(Arc::new(extractor));
-        self
-    }
-
-    /// Scripts find `airlock.extract` although only some runs have somebody who reads values:
-    /// those whose [`Seat`](super::Seat) brings one.
-    #[must_use]
-    pub fn extraction_by_seat(mut self) -> Self {
-        self.own.extraction = true;
-        self
-    }
-
     pub async fn build(mut self) -> Result<Broker, BuildError> {
         self.own.extraction |= self.own.discovery && self.extractor.is_some();
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
@@ -365,7 +333,7 @@ impl Builder {
         };
         let engine = self.engine;
         let loading = tokio::task::spawn_blocking(move || Sandbox::load_embedded(engine));
-        let embeddings = read_embeddings(self.embeddings.take()).await?;
+        let embeddings = own_tools::read_embeddings(self.embeddings.take()).await?;
         let specs = self.servers.iter().map(|it| it.spec.clone()).collect();
         let upstream = Upstream::new(specs, &surroundings);
         let roster = self.roster(lock, state.path(), &upstream).await?;
@@ -499,17 +467,6 @@ impl Builder {
         }
         Ok(())
     }
-}
-
-async fn read_embeddings(folder: Option<PathBuf>) -> Result<Option<Arc<Model>>, BuildError> {
-    let Some(folder) = folder else {
-        return Ok(None);
-    };
-    let reading = tokio::task::spawn_blocking(move || embeddings_file::read(&folder));
-    let model = reading.await.map_err(|_| BuildError::Interrupted)?;
-    model
-        .map(|it| Some(Arc::new(it)))
-        .map_err(BuildError::Embeddings)
 }
 
 fn index(tools: Vec<InProcessTool>) -> HashMap<ToolId, InProcessTool> {
