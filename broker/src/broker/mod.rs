@@ -368,7 +368,8 @@ impl Broker {
         self.known().servers.clone()
     }
 
-    /// Counts how often tools have changed because a server has joined, has changed, or rests.
+    /// Counts how often tools have changed because a server has joined, has changed, or rests,
+    /// or because a tool file was found to say something else.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.0.servers.shelf.changes()

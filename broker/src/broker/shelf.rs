@@ -147,7 +147,7 @@ impl Shelf {
         self.says.of(server)
     }
 
-    /// Counts how often something has changed because of a server.
+    /// Counts how often something has changed because of a server or a tool file.
     pub(super) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
@@ -190,8 +190,14 @@ impl Shelf {
             return known;
         }
         let mut making = lock(&self.making);
-        let (_, known) = self.last();
-        self.put(found, self.anew(files, &known, &mut making))
+        let (stamp, known) = self.last();
+        if found == stamp {
+            return known;
+        }
+        let known = self.put(found, self.anew(files, &known, &mut making));
+        drop(making);
+        self.changes.send_modify(|count| *count += 1);
+        known
     }
 
     /// What was known when somebody last looked.

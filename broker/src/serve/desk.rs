@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use super::awaiting;
+use super::disclosure::{self, Latest};
 use super::ending::Ending;
 use super::filter::{self, Filter};
 use super::listening::{self, Listeners, Lists};
@@ -36,6 +37,7 @@ struct Inner {
     seal: Seal,
     ending: Ending,
     listeners: Listeners,
+    latest_list: Latest,
     /// What servers of the older era are told that can be asked of hosts.
     declared: watch::Sender<Option<Abilities>>,
     /// Until then requests wait for servers whose tools nobody knows yet.
@@ -75,6 +77,7 @@ impl Desk {
             seal: Seal::new()?,
             ending: Ending::default(),
             listeners: Listeners::default(),
+            latest_list: Latest::default(),
             declared: watch::Sender::new(None),
         })))
     }
@@ -231,6 +234,10 @@ impl Desk {
         &self.0.listeners
     }
 
+    pub(super) fn latest_list(&self) -> &Latest {
+        &self.0.latest_list
+    }
+
     /// The tools that are there now; shortly after the start those of all servers, if that
     /// is soon.
     async fn shelf(&self) -> Result<Arc<Shelf>, Refusal> {
@@ -328,6 +335,7 @@ impl Desk {
             let tools = meta::filtered(shelf, self.settings().mode, &filter);
             return Ok(json!({ "tools": tools }));
         }
+        disclosure::list(self, shelf, &request.session);
         Ok(json!({"tools": meta::list(shelf, self.settings().mode, takes_handle)}))
     }
 

@@ -1,27 +1,59 @@
 //! Which tools a session may call, and the documented errors for those it may not.
 
 use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
 
 use airlock_core::session::{DESCRIPTIONS_URI, Disclosed};
 use codegen::uses::{self, Uses};
 use serde_json::{Value, json};
 
+use super::desk::Desk;
 use super::rpc::{self, shown};
-use super::session::HostSession;
+use super::session::{HostSession, Listed};
 use super::shelf::Shelf;
 
-/// What a run of this session may call.
-pub(super) fn of(shelf: &Shelf, session: &HostSession) -> Disclosed {
-    match shelf.at_once {
-        Some(_) => Disclosed::All,
-        None => session.disclosed(),
+/// What lists of tools have shown last, to any host.
+#[derive(Debug, Default)]
+pub(super) struct Latest(Mutex<Option<Listed>>);
+
+/// What a run of this session may call: what it has read, and what the list has shown at once. A
+/// host that has not asked for the list here, such as one that keeps it or has no session, is
+/// held to the one that was shown last, or else to what there is when it first calls.
+pub(super) fn of(desk: &Desk, shelf: &Shelf, session: &HostSession) -> Disclosed {
+    if shelf.at_once.is_some() {
+        let latest = || desk.latest_list().get();
+        session.assume_list(|| latest().unwrap_or_else(|| shelf.listed()));
+    }
+    session.disclosed()
+}
+
+/// The list of tools is shown in this session.
+pub(super) fn list(desk: &Desk, shelf: &Shelf, session: &HostSession) {
+    let shown = match &shelf.at_once {
+        Some(_) => shelf.listed(),
+        None => Listed::default(),
+    };
+    session.note_list(&shown);
+    desk.latest_list().put(shown);
+}
+
+impl Latest {
+    fn get(&self) -> Option<Listed> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn put(&self, shown: Listed) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
     }
 }
 
 /// Tools that a script uses, or says that it will, and that were neither disclosed nor are
 /// described by the script itself; an error for names that no tool has.
 pub(super) fn missing(
-    shelf: &Shelf,
+    (desk, shelf): (&Desk, &Shelf),
     session: &HostSession,
     script: &str,
     declared: &[String],
@@ -38,10 +70,7 @@ pub(super) fn missing(
         );
         return Err(json!({"error": {"code": "TOOL_NOT_FOUND", "message": message}}));
     }
-    let disclosed = of(shelf, session);
-    if matches!(disclosed, Disclosed::All) {
-        return Ok(Vec::new());
-    }
+    let disclosed = of(desk, shelf, session);
     let uses = uses::of(script);
     // Which tools it reads about first, only the run knows; each call is held to that.
     if uses.described.others {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use airlock_core::catalog::Tool;
 use airlock_core::flow::Carried;
+use airlock_core::id::{Digest, ToolId};
 use airlock_core::session::{Disclosed, Session, TooOften};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -23,6 +24,9 @@ const SUSPENDED_MAX: usize = 32;
 /// Texts that are kept for one session, whatever their length.
 const KEPT_MAX: usize = 64;
 
+/// The descriptions that a list of tools has shown.
+pub(super) type Listed = Arc<HashMap<ToolId, Digest>>;
+
 #[derive(Debug)]
 pub(super) struct HostSession {
     pub(super) id: String,
@@ -38,6 +42,9 @@ pub(super) struct HostSession {
 #[derive(Debug)]
 struct State {
     session: Session,
+    /// What was shown at once with the list of tools, as it was shown last; nothing before the
+    /// first list.
+    listed: Option<Listed>,
     /// What its runs have read and sent, and so what the model may have heard.
     carried: Carried,
     /// What the host can do, as it said at the handshake of the older era.
@@ -58,6 +65,7 @@ impl HostSession {
             room: Arc::new(Semaphore::new(settings.calls_in_flight_max)),
             state: Mutex::new(State {
                 session: Session::new(settings.fetch_rate, now_ms),
+                listed: None,
                 carried: Carried::default(),
                 capabilities: json!({}),
                 is_listening: false,
@@ -71,9 +79,33 @@ impl HostSession {
 
     pub(super) fn disclose<'a>(&self, tools: impl IntoIterator<Item = &'a Arc<Tool>>) {
         let mut state = self.lock();
-        tools
-            .into_iter()
-            .for_each(|tool| state.session.disclose(tool));
+        for tool in tools {
+            state.session.disclose(tool);
+            if let Some(listed) = &mut state.listed {
+                Arc::make_mut(listed).insert(tool.id.clone(), tool.description_digest);
+            }
+        }
+    }
+
+    /// A list of tools was shown, with the descriptions of these.
+    pub(super) fn note_list(&self, shown: &Listed) {
+        let mut state = self.lock();
+        let listed = state.listed.get_or_insert_default();
+        Arc::make_mut(listed).extend(shown.iter().map(|(tool, digest)| (tool.clone(), *digest)));
+    }
+
+    /// Where no list was shown in it, this one counts as shown before everything that was read.
+    pub(super) fn assume_list(&self, shown: impl FnOnce() -> Listed) {
+        let mut state = self.lock();
+        if state.listed.is_some() {
+            return;
+        }
+        let mut listed = shown();
+        if let Disclosed::Only(read) = state.session.disclosed() {
+            let read = read.iter().map(|(tool, digest)| (tool.clone(), *digest));
+            Arc::make_mut(&mut listed).extend(read);
+        }
+        state.listed = Some(listed);
     }
 
     pub(super) fn carried(&self) -> Carried {
@@ -90,8 +122,15 @@ impl HostSession {
         self.lock().carried.labels.join(&other.labels);
     }
 
+    /// What was read in it, and what was shown at once.
     pub(super) fn disclosed(&self) -> Disclosed {
-        self.lock().session.disclosed()
+        let state = self.lock();
+        let mut disclosed = state.session.disclosed();
+        if let Some(listed) = state.listed.as_ref().filter(|it| !it.is_empty()) {
+            let listed = listed.iter().map(|(tool, digest)| (tool.clone(), *digest));
+            disclosed.add(&listed.collect::<Vec<_>>());
+        }
+        disclosed
     }
 
     /// Something in it would be missed: a disclosure, a run that waits, a value, or what its

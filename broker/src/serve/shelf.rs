@@ -13,6 +13,7 @@ use codegen::stub::{ServerStubs, ToolStub};
 use codegen::tool_file::ToolFile;
 use serde_json::{Map, Value, json};
 
+use super::session::Listed;
 use super::settings::{Disclosure, Mode, Settings};
 use crate::broker::{Broker, Known, ServerStatus};
 
@@ -103,6 +104,14 @@ impl Shelf {
         }
     }
 
+    /// The descriptions that are shown at once. Those that some rule denies altogether are not
+    /// shown, and nobody can call them: that is what a call of one is to be told.
+    pub(super) fn listed(&self) -> Listed {
+        let tools = self.known.standing.catalog.tools();
+        let listed = tools.map(|tool| (tool.id.clone(), tool.description_digest));
+        Arc::new(listed.collect())
+    }
+
     /// A tool by any of its names: `server.tool`, `server_tool`, or as scripts call it.
     pub(super) fn find(&self, name: &str) -> Option<&Shown> {
         self.tools.get(*self.by_name.get(name)?)
@@ -167,12 +176,15 @@ impl Shelf {
 
     /// Declarations of these tools.
     pub(super) fn declarations(&self, tools: &[&Shown], level: Level) -> String {
+        Self::declared(&self.broker.known(), tools, level)
+    }
+
+    fn declared(known: &Known, tools: &[&Shown], level: Level) -> String {
         let ids = tools.iter().map(|shown| &shown.tool.id);
         let chosen: HashSet<(&str, &str)> = ids.map(|it| (&*it.server.0, &*it.tool.0)).collect();
         let only = |server: &ServerStubs, tool: &ToolStub| {
             chosen.contains(&(server.server.as_str(), tool.wire_name.as_str()))
         };
-        let known = self.broker.known();
         declare::declare(&known.stubs, &known.descriptions, level, &only).text
     }
 
@@ -222,7 +234,8 @@ impl Shelf {
     fn declarations_at_once(&self, settings: &Settings) -> Option<String> {
         let first = |count: usize| {
             let tools: Vec<_> = self.tools.iter().take(count).collect();
-            self.declarations(&tools, Level::Full)
+            // What the list shows is what counts as shown with it.
+            Self::declared(&self.known, &tools, Level::Full)
         };
         match settings.disclosure {
             Disclosure::Progressive => None,

@@ -65,7 +65,7 @@ pub(in crate::serve) async fn call_directly(
     args: &Map<String, Value>,
 ) -> Answered {
     if request.params.get("requestState").is_none()
-        && !disclosure::of(shelf, &request.session).allows(&tool.tool)
+        && !disclosure::of(desk, shelf, &request.session).allows(&tool.tool)
     {
         return Answered::error(disclosure::required(&[name.to_owned()]));
     }

@@ -90,7 +90,7 @@ pub(super) async fn call(
         Ok(read) => read,
         Err(why) => return Answered::wrong(why),
     };
-    let missing = disclosure::missing(shelf, &request.session, &script.text, &declared);
+    let missing = disclosure::missing((desk, shelf), &request.session, &script.text, &declared);
     match missing {
         Ok(missing) if !missing.is_empty() => {
             return Answered::error(disclosure::required(&missing));
@@ -137,7 +137,7 @@ pub(super) async fn start(
     let by_host = || Arc::new(ByHost(wishes.clone())) as Arc<dyn Approver>;
     let by_model = || Arc::new(HostModel::new(wishes.clone())) as Arc<dyn Extractor>;
     let seat = Seat {
-        disclosed: disclosure::of(shelf, &request.session),
+        disclosed: disclosure::of(desk, shelf, &request.session),
         approver: request.can_ask().then(by_host),
         extractor: request.can_sample().then(by_model),
         librarian: Some(Arc::new(InSession {

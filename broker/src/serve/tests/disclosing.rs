@@ -1,5 +1,6 @@
 //! The progressive disclosure document, number by number, in both eras.
 
+use super::host::House;
 use super::*;
 
 const MINIMAL: &str = r#"{"type":"object","additionalProperties":true}"#;
@@ -264,6 +265,82 @@ async fn few_tools_are_disclosed_at_once_and_many_are_not() {
         let list = host.request("tools/list", json!({})).await.unwrap();
         assert!(!list.to_string().contains("It is polite."));
         assert!(is_error(&host.run("return await word.echo({})").await));
+    }
+}
+
+fn at_once() -> Settings {
+    Settings {
+        disclosure: Disclosure::Full,
+        ..Settings::default()
+    }
+}
+
+#[tokio::test]
+async fn what_changed_after_the_list_was_shown_is_read_or_listed_again_before_it_is_called() {
+    const ECHO: &str = "return (await word.echo({text: 'x'})).text";
+    const UPPER: &str = "return (await word.to_upper({text: 'x'})).text";
+    for way in WAYS {
+        for reads in [true, false] {
+            let house = House::described(at_once()).await;
+            let mut host = house.host(way, json!({})).await;
+            host.request("tools/list", json!({})).await.unwrap();
+            assert_eq!(text(&host.run(ECHO).await).lines().next(), Some("x"));
+            // Of the tool `echo` alone something else is said from now on.
+            house.describe("echo", &json!({"name": "echo", "groups": ["changed"]}));
+            house.renew().await;
+            let refused = host.run(ECHO).await;
+            assert!(
+                text(&refused).contains("TOOL_DESCRIPTION_REQUIRED"),
+                "{refused}"
+            );
+            assert_eq!(text(&host.run(UPPER).await).lines().next(), Some("X"));
+            if reads {
+                host.descriptions("?tools=word.echo").await;
+            } else {
+                host.request("tools/list", json!({})).await.unwrap();
+            }
+            let result = host.run(ECHO).await;
+            assert_eq!(text(&result).lines().next(), Some("x"), "{result}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_tool_file_that_changes_while_serving_changes_the_list_and_what_counts_as_shown() {
+    const ECHO: &str = "return (await word.echo({text: 'x'})).text";
+    for way in WAYS {
+        let house = House::described(at_once()).await;
+        let mut host = house.host(way, json!({})).await;
+        host.request("tools/list", json!({})).await.unwrap();
+        let says = "Says it back, politely and at length.";
+        let file = json!({"name": "echo", "version": "2.0.0", "usage_guidance": {"common_patterns": [says]}});
+        house.describe("echo", &file);
+        let refused = host.run(ECHO).await;
+        let said = text(&refused);
+        assert!(
+            said.contains("description-changed") || said.contains("TOOL_DESCRIPTION_REQUIRED"),
+            "{refused}"
+        );
+        host.descriptions("?tools=word.echo").await;
+        let result = host.run(ECHO).await;
+        assert_eq!(text(&result).lines().next(), Some("x"), "{result}");
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_never_asked_for_the_list_is_held_to_what_it_found() {
+    const ECHO: &str = "return (await word.echo({text: 'x'})).text";
+    // In the older era a session is one; in the newer one a request without a handle stands alone.
+    for way in [WAYS[0], WAYS[2]] {
+        let house = House::described(at_once()).await;
+        let mut host = house.host(way, json!({})).await;
+        assert_eq!(text(&host.run(ECHO).await).lines().next(), Some("x"));
+        house.change().await;
+        let refused = host.run(ECHO).await;
+        assert!(
+            text(&refused).contains("TOOL_DESCRIPTION_REQUIRED"),
+            "{refused}"
+        );
     }
 }
 
