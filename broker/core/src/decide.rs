@@ -11,7 +11,7 @@ mod question;
 use std::sync::Arc;
 
 use crate::call::Call;
-use crate::catalog::{Catalog, Tool, Whose};
+use crate::catalog::{Catalog, Tool};
 use crate::code::Code;
 use crate::grant::{Condition, Found, Grants, Terms, Use};
 use crate::rules::{Consulted, Level, Rules};
@@ -83,10 +83,7 @@ pub fn decide(call: Call, standing: &Standing, grants: &mut Grants) -> Decision 
             .collect();
         return deny(call, Code::InvalidArguments, findings);
     }
-    let consulted = match tool.whose {
-        Whose::Other | Whose::OwnBeyond => standing.rules.consult(&call),
-        Whose::OwnWithin => standing.rules.consult_within(&call),
-    };
+    let consulted = standing.rules.consult_about(tool.whose, &call);
     let Consulted { reasons, told, .. } = &consulted;
     match consulted.level {
         Level::Deny => Decision::Deny(Refusal::new(call, Code::Denied, reasons.clone(), told)),

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::call::Call;
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Whose};
 use crate::facts::Facts;
 use crate::id::{Digest, ToolId};
 use crate::policy::{Judged, Policies};
@@ -143,10 +143,18 @@ impl Rules {
         }
     }
 
+    /// What the rules say of a call of a tool that is whose.
+    #[must_use]
+    pub fn consult_about(&self, whose: Whose, call: &Call) -> Consulted {
+        match whose {
+            Whose::Other | Whose::OwnBeyond => self.consult(call),
+            Whose::OwnWithin => self.consult_within(call),
+        }
+    }
+
     /// The same for what reaches nobody: nothing has to allow it, and there is nothing to ask
     /// about. What denies it denies it.
-    #[must_use]
-    pub fn consult_within(&self, call: &Call) -> Consulted {
+    fn consult_within(&self, call: &Call) -> Consulted {
         let patterns = self.matching(&call.tool);
         if let Some(denied) = patterns.filter(|it| it.level == Level::Deny) {
             return denied;

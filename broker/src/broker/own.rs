@@ -5,9 +5,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use airlock_core::catalog::{Check, OWN_SERVER, Tool, Whose};
+use airlock_core::catalog::{Check, OWN_SERVER, Whose};
 use airlock_core::facts::Writes;
-use airlock_core::flow::{Label, Labelling, Labels};
+use airlock_core::flow::{Label, Labelling, Labels, Sayings};
 use airlock_core::id::{Digest, ToolId};
 use airlock_core::outcome::{LostCause, Reply};
 use codegen::description::Description;
@@ -150,7 +150,7 @@ fn discovery() -> Vec<Value> {
 }
 
 /// What has to be known of a tool of this server before it is called.
-pub(super) fn whose(server: &str, tool: &str) -> Whose {
+pub(crate) fn whose(server: &str, tool: &str) -> Whose {
     match (server, tool) {
         (OWN_SERVER, EXTRACT) => Whose::OwnBeyond,
         (OWN_SERVER, _) => Whose::OwnWithin,
@@ -158,10 +158,18 @@ pub(super) fn whose(server: &str, tool: &str) -> Whose {
     }
 }
 
+/// What a tool is labelled with: what is said of it, on top of what is known.
+pub(crate) fn labelling(whose: Whose, tool: &ToolId, sayings: &Sayings) -> Labelling {
+    match known_of(whose) {
+        Some(known) => sayings.labelling_over(tool, known),
+        None => sayings.labelling(tool),
+    }
+}
+
 /// Descriptions are what servers wrote, and asking for them reaches nobody. What reads a value
 /// gets to see it, and brings in nothing that the run has not read.
-pub(super) fn labelling(tool: &Tool) -> Option<Labelling> {
-    let (reads, external) = match tool.whose {
+fn known_of(whose: Whose) -> Option<Labelling> {
+    let (reads, external) = match whose {
         Whose::Other => return None,
         Whose::OwnWithin => (Labels::from_iter([Label::untrusted()]), false),
         Whose::OwnBeyond => (Labels::default(), true),

@@ -186,10 +186,7 @@ impl Tools {
 }
 
 fn labelled(tool: Tool, sayings: &Sayings) -> Tool {
-    let labelling = match own::labelling(&tool) {
-        Some(known) => sayings.labelling_over(&tool.id, known),
-        None => sayings.labelling(&tool.id),
-    };
+    let labelling = own::labelling(tool.whose, &tool.id, sayings);
     Tool {
         labelling: Arc::new(labelling),
         ..tool

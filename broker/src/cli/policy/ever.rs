@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use airlock_core::catalog::OWN_SERVER;
+use airlock_core::catalog::{OWN_SERVER, Whose};
 use airlock_core::id::ToolId;
 use airlock_core::policy::Place;
 use airlock_core::policy::ever::{Example, Seed, Subject, Surroundings};
@@ -14,6 +14,7 @@ use codegen::closest::closest;
 use codegen::description::Description;
 
 use super::table;
+use crate::broker::own;
 use crate::cli::options::usage;
 use crate::cli::screen::Screen;
 use crate::config::{FlowConfig, rule_folder};
@@ -38,16 +39,19 @@ pub(super) fn subjects(
     };
     let mut found = Vec::new();
     let mut names = Vec::new();
-    // airlock's own tools need no rule, so what rules say of them is not the answer.
-    let others = descriptions.iter().filter(|it| it.server != OWN_SERVER);
-    for description in others {
+    for description in descriptions {
+        let whose = own::whose(&description.server, &description.name);
+        // No rule has to allow it, so what rules say of it is not the answer.
+        if whose == Whose::OwnWithin {
+            continue;
+        }
         let name = format!("{}.{}", description.server, description.name);
         let tool = ToolId::parse(&name).ok();
         names.push(name);
         let Some(tool) = tool.filter(|it| pattern.as_ref().is_none_or(|at| at.matches(it))) else {
             continue;
         };
-        let labelling = flow.sayings.labelling(&tool);
+        let labelling = own::labelling(whose, &tool, &flow.sayings);
         match Subject::new(tool.clone(), labelling, &description.input_schema, &around) {
             Some(subject) => found.push(subject),
             None => screen.warning(&Problem::new(
@@ -67,7 +71,9 @@ pub(super) fn subjects(
 
 fn nothing_fits(wanted: &str, names: &[String]) -> Problem {
     let why = match wanted.split_once('.') {
-        Some((OWN_SERVER, _)) => "airlock's own tools need no rule, and are not asked about here",
+        Some((OWN_SERVER, _)) => {
+            "airlock's own tools that reach nobody need no rule, and are not asked about here"
+        }
         _ => "",
     };
     let meant = closest(wanted, names.iter().map(String::as_str));

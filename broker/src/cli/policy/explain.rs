@@ -21,6 +21,7 @@ use serde_json::Value;
 
 use super::sources::{Opened, SourceOptions, Wrong};
 use super::table;
+use crate::broker::own;
 use crate::cli::input;
 use crate::cli::options::usage;
 use crate::cli::runs;
@@ -230,13 +231,15 @@ fn imagined(said: Said, opened: &Opened) -> Result<Explanation, Problem> {
         tool: tool.clone(),
     };
     if errors.is_empty() {
-        let consulted = opened.rules.consult(&Call {
+        let whose = own::whose(&tool.server.0, &tool.tool.0);
+        let call = Call {
             id: CallId(1),
             tool,
             args: canonical,
             site: Site::default(),
             facts: Some(facts.into()),
-        });
+        };
+        let consulted = opened.rules.consult_about(whose, &call);
         let Consulted {
             level,
             reasons,

@@ -7,7 +7,6 @@ mod told;
 use std::path::PathBuf;
 
 use airlock_core::call::{Args, Call};
-use airlock_core::catalog::OWN_SERVER;
 use airlock_core::code::Code;
 use airlock_core::facts::Facts;
 use airlock_core::id::{CallId, ToolId};
@@ -20,6 +19,7 @@ use serde::Serialize;
 
 use super::format::{Files, Format, FormatOptions};
 use super::sources::{Opened, SourceOptions, Wrong};
+use crate::broker::own;
 use crate::cli::options::{StateOptions, usage};
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, runs};
@@ -255,8 +255,9 @@ fn is_for_rules(code: Option<Code>) -> bool {
 
 /// What comes before the rules comes before them here too.
 fn decide(call: Call, opened: &Opened) -> Told {
-    if *call.tool.server.0 == *OWN_SERVER {
-        return of_rules(opened.rules.consult_within(&call));
+    let whose = own::whose(&call.tool.server.0, &call.tool.tool.0);
+    if whose.is_own() {
+        return of_rules(opened.rules.consult_about(whose, &call));
     }
     let is_it =
         |it: &&Description| *it.server == *call.tool.server.0 && *it.name == *call.tool.tool.0;
@@ -272,7 +273,7 @@ fn decide(call: Call, opened: &Opened) -> Told {
         let reasons = errors.iter().map(ToString::to_string).collect();
         return Told::denied(Code::InvalidArguments, reasons);
     }
-    of_rules(opened.rules.consult(&call))
+    of_rules(opened.rules.consult_about(whose, &call))
 }
 
 fn of_rules(consulted: Consulted) -> Told {
