@@ -209,3 +209,21 @@ fn what_cannot_be_explained_is_an_error_that_helps() {
         assert!(ended.stderr.contains(expected), "{expected}\n{ended}");
     }
 }
+
+#[test]
+fn airlocks_own_tools_are_explained_as_they_are_decided() {
+    let home = home();
+    home.write("airlock.toml", "[extract]\ncommand = \"reader\"\n");
+    let explain = |call: Value| {
+        let call = call.to_string();
+        let args = ["policy", "explain", &call, "--demo", "--policy", "rules"];
+        home.run([&args[..], &["--config", "airlock.toml"]].concat())
+            .expect_code(0)
+            .stdout
+    };
+    let found = explain(json!({"tool": "airlock.search", "args": {"query": "ticket"}}));
+    assert!(found.contains("allowed"), "{found}");
+    let value = json!({"value": "Ada, 36", "schema": {"type": "object"}});
+    let found = explain(json!({"tool": "airlock.extract", "args": value}));
+    assert!(found.contains("denied (denied)"), "{found}");
+}
