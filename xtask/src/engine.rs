@@ -91,7 +91,7 @@ fn hold_against_committed(line: &str, accept: bool) -> Result<()> {
         .collect();
     if same_sources.is_empty() {
         eprintln!(
-            "warning: no digest is committed for these sources; `cargo xtask engine quickjs --accept` writes it"
+            "warning: no digest is committed for these sources in this folder; `cargo xtask engine quickjs --accept` writes it"
         );
         return Ok(());
     }

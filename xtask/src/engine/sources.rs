@@ -42,9 +42,11 @@ impl Sources {
         &self.0
     }
 
-    /// One word for all of it.
+    /// One word for all of it, and for the folder that it lies in: cargo names the crates of
+    /// another workspace by their whole path, and the linker puts them in the order of their names.
     pub(super) fn stamp(&self) -> String {
-        hash(self.0.as_bytes())
+        let place = paths::root();
+        hash(format!("{}{}", place.display(), self.0).as_bytes())
     }
 }
 
