@@ -14,6 +14,7 @@ mod bounds;
 mod engine;
 mod guest;
 mod image;
+mod large_pages;
 mod live;
 mod memory;
 mod reader;

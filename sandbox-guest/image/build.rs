@@ -17,7 +17,7 @@ const TARGET_DIR_ENV: &str = "AIRLOCK_GUEST_TARGET_DIR";
 const PRESSED: &str = "pressed";
 
 /// What the image depends on, from this crate's folder.
-const SOURCES: [&str; 13] = [
+const SOURCES: [&str; 14] = [
     "../.cargo/config.toml",
     "../Cargo.lock",
     "../Cargo.toml",
@@ -26,6 +26,7 @@ const SOURCES: [&str; 13] = [
     "../cage/Cargo.toml",
     "../cage/src",
     "../factory/Cargo.toml",
+    "../factory/runs",
     "../factory/src",
     "../prelude",
     "../protocol/Cargo.toml",

@@ -8,6 +8,7 @@ use airlock_core::limits::{Limit, Limits};
 use rustix::time::{ClockId, clock_gettime};
 use wasmtime::ResourceLimiter;
 
+use super::large_pages::LargePages;
 use crate::clock::Clock;
 
 /// Table elements that a guest may grow to; no guest of ours grows its table.
@@ -66,6 +67,7 @@ pub(super) struct Watch {
     /// The thread's time at the beginning of the present step.
     cpu_entered: Duration,
     memory_bytes_peak: usize,
+    large_pages: LargePages,
     pub(super) stopped: Option<Stopped>,
 }
 
@@ -78,12 +80,18 @@ impl Watch {
             cpu_before: Duration::ZERO,
             cpu_entered: thread_time(),
             memory_bytes_peak: 0,
+            large_pages: LargePages::none(),
             stopped: None,
         }
     }
 
     pub(super) fn set_deadline(&mut self, deadline_at_ms: u64) {
         self.bounds.deadline_at_ms = deadline_at_ms;
+    }
+
+    /// Says where the guest's memory is.
+    pub(super) fn set_memory(&mut self, memory: *const u8) {
+        self.large_pages = LargePages::of(memory);
     }
 
     pub(super) fn enter(&mut self) {
@@ -141,6 +149,7 @@ impl ResourceLimiter for Watch {
             return Err(wasmtime::Error::msg("the guest may not have more memory"));
         }
         self.memory_bytes_peak = self.memory_bytes_peak.max(desired);
+        self.large_pages.grow(desired, self.bounds.memory_bytes_max);
         Ok(true)
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use airlock_core::effect::{GuestStop, GuestUsage};
-use sandbox_protocol::codec::{encode_resume, encode_start};
+use sandbox_protocol::codec::{encode_start, split_resume};
 use sandbox_protocol::{Resume, Start, Step, StepState};
 
 use super::Sandbox;
@@ -63,28 +63,28 @@ impl Guest {
         self.tools = servers.map(|server| server.tools.len()).collect();
         self.live = Some(self.fresh(self.bounds)?);
         let frame = encode_start(start).map_err(fault)?;
-        self.turn(frame, Turn::Start)
+        self.turn(frame, &[], Turn::Start)
     }
 
     /// Hands outcomes in and runs on.
     pub fn resume(&mut self, resume: &Resume) -> Result<Step, GuestStop> {
-        let frame = encode_resume(resume).map_err(fault)?;
-        self.turn(frame, Turn::Resume)
+        let (frame, last) = split_resume(resume).map_err(fault)?;
+        self.turn(frame, last, Turn::Resume)
     }
 
     fn fresh(&self, bounds: GuestBounds) -> Result<Live, GuestStop> {
         Live::new(&self.sandbox, bounds, &self.stop, &self.tools)
     }
 
-    /// One turn of the guest. Whatever ends it frees it.
-    fn turn(&mut self, frame: Vec<u8>, turn: Turn) -> Result<Step, GuestStop> {
+    /// One turn of the guest, which is told a frame in two pieces. Whatever ends it frees it.
+    fn turn(&mut self, frame: Vec<u8>, last: &[u8], turn: Turn) -> Result<Step, GuestStop> {
         let Some(mut live) = self.live.take() else {
             return Err(fault("the guest was resumed after its end"));
         };
-        let step = live.turn(&frame, turn);
+        let step = live.turn([&frame, last], turn);
         self.usage = live.usage();
         let mut step = step?;
-        self.recording.keep(frame);
+        self.recording.keep(frame, last);
         match &mut step.state {
             StepState::Waiting { .. } => self.live = Some(live),
             StepState::Failed(error) if second_look::could_help(error) => {

@@ -88,6 +88,8 @@ impl Live {
             .get_module_export(&mut store, &loaded.exports.memory)
             .and_then(Extern::into_memory)
             .ok_or_else(|| wasmtime::Error::msg("the guest exports no memory"))?;
+        let begin = memory.data_ptr(&store);
+        store.data_mut().set_memory(begin);
         Ok(Self {
             sandbox: sandbox.clone(),
             store,
@@ -112,8 +114,8 @@ impl Live {
         }
     }
 
-    /// Hands a frame in and runs until the guest waits or ends.
-    pub(super) fn turn(&mut self, frame: &[u8], turn: Turn) -> Result<Step, GuestStop> {
+    /// Hands a frame in, in two pieces, and runs until the guest waits or ends.
+    pub(super) fn turn(&mut self, frame: [&[u8]; 2], turn: Turn) -> Result<Step, GuestStop> {
         let sandbox = self.sandbox.clone();
         let loaded = if self.is_pooled {
             sandbox.pooled()
@@ -140,7 +142,12 @@ impl Live {
         Ok(step)
     }
 
-    fn exchange(&mut self, loaded: &Loaded, frame: &[u8], turn: Turn) -> wasmtime::Result<Step> {
+    fn exchange(
+        &mut self,
+        loaded: &Loaded,
+        frame: [&[u8]; 2],
+        turn: Turn,
+    ) -> wasmtime::Result<Step> {
         let exports = &loaded.exports;
         if self.landmark.is_none() {
             let landmark = function::<(), u32>(&self.instance, &mut self.store, &exports.landmark)?;
@@ -153,10 +160,12 @@ impl Live {
         };
         let alloc = function::<u32, u32>(&self.instance, &mut self.store, &exports.alloc)?;
         let run = function::<(), u64>(&self.instance, &mut self.store, export)?;
-        let length = u32::try_from(frame.len())?;
-        let address = alloc.call(&mut self.store, length)?;
+        let [first, last] = frame;
+        let length = u32::try_from(first.len() + last.len())?;
+        let address = alloc.call(&mut self.store, length)? as usize;
+        self.memory.write(&mut self.store, address, first)?;
         self.memory
-            .write(&mut self.store, address as usize, frame)?;
+            .write(&mut self.store, address + first.len(), last)?;
         let answer = run.call(&mut self.store, ())?;
         let memory = self.memory.data(&self.store);
         self.reader.step(memory, answer).map_err(Into::into)

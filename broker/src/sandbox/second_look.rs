@@ -27,12 +27,14 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    pub(super) fn keep(&mut self, frame: Vec<u8>) {
-        self.bytes = self.bytes.saturating_add(frame.len());
+    /// Keeps a frame that was told in two pieces.
+    pub(super) fn keep(&mut self, mut frame: Vec<u8>, last: &[u8]) {
+        self.bytes = self.bytes.saturating_add(frame.len() + last.len());
         self.is_cut |= self.bytes > FRAMES_BYTES_MAX || self.frames.len() >= FRAMES_MAX;
         if self.is_cut {
             self.frames = Vec::new();
         } else {
+            frame.extend_from_slice(last);
             self.frames.push(frame);
         }
     }
@@ -61,7 +63,7 @@ pub(super) fn bounds(bounds: GuestBounds, used: GuestUsage) -> Option<GuestBound
 pub(super) fn replay(live: &mut Live, frames: &[Vec<u8>]) -> Option<ScriptError> {
     let turns = std::iter::once(Turn::Explain).chain(std::iter::repeat(Turn::Resume));
     for (frame, turn) in frames.iter().zip(turns) {
-        match live.turn(frame, turn).ok()?.state {
+        match live.turn([frame, &[]], turn).ok()?.state {
             StepState::Waiting { .. } => {}
             StepState::Failed(error) => return Some(error),
             _ => return None,

@@ -1,6 +1,8 @@
 //! What took the place of the engine's own does the same: scripts are run here
 //! and in the bare engine, and must say the same.
 
+mod data;
+
 use std::fmt::Write;
 
 use boa_engine::{Context, Source};
@@ -89,6 +91,8 @@ fn strings_are_searched_as_the_engine_searches() {
         "return TEXT.split(SOUGHT, AT)",
         "return TEXT.indexOf(SOUGHT)",
         "return TEXT.indexOf(SOUGHT, AT)",
+        "return TEXT.lastIndexOf(SOUGHT)",
+        "return TEXT.lastIndexOf(SOUGHT, AT)",
         "return TEXT.includes(SOUGHT)",
         "return TEXT.includes(SOUGHT, AT)",
         "return TEXT.replace(SOUGHT, BY)",
@@ -254,6 +258,7 @@ fn replaced_functions_look_like_the_engines() {
     let functions = [
         "String.prototype.split",
         "String.prototype.indexOf",
+        "String.prototype.lastIndexOf",
         "String.prototype.includes",
         "String.prototype.replace",
         "String.prototype.replaceAll",
@@ -266,6 +271,7 @@ fn replaced_functions_look_like_the_engines() {
         "Array.prototype.sort",
         "Array.prototype.toSorted",
         "JSON.parse",
+        "JSON.stringify",
         "Math.random",
     ];
     let scripts = [

@@ -3,7 +3,9 @@
 
 use boa_engine::object::{FunctionObjectBuilder, JsObject};
 use boa_engine::property::{PropertyDescriptor, PropertyKey};
-use boa_engine::{Context, JsNativeError, JsResult, JsString, JsValue, NativeFunction, js_string};
+use boa_engine::{
+    Context, JsArgs, JsNativeError, JsResult, JsString, JsValue, NativeFunction, js_string,
+};
 
 /// What is called instead, with the engine's own function behind the arguments.
 pub(crate) type Native = fn(&JsValue, &[JsValue], &JsObject, &mut Context) -> JsResult<JsValue>;
@@ -50,4 +52,14 @@ pub(crate) fn replace(
         .configurable(true);
     holder.insert_property(key, property);
     Ok(function)
+}
+
+/// How many parts `split` makes at most, as its second argument says; `None` when that is no
+/// plain number, which the engine asks at the right moment.
+pub(crate) fn limit(args: &[JsValue], context: &mut Context) -> JsResult<Option<usize>> {
+    let limit = args.get_or_undefined(1);
+    Ok(match limit.as_number() {
+        Some(_) => Some(limit.to_u32(context)? as usize),
+        None => limit.is_undefined().then_some(u32::MAX as usize),
+    })
 }

@@ -11,7 +11,8 @@ use boa_engine::{Context, JsObject, JsString, JsValue};
 
 use crate::room;
 use known::Known;
-use scan::{Plain, plain};
+use scan::Plain;
+pub(crate) use scan::plain;
 
 /// How much of a text tells how many objects are in it.
 const SAMPLE_BYTES: usize = 16 * 1024;

@@ -12,7 +12,7 @@ use boa_engine::{
 
 use crate::kept::{self, Kept};
 use crate::run::Run;
-use crate::{console, from_json, regex, sort, strings, stubs, timers, web};
+use crate::{console, from_json, regex, sort, stringify, strings, stubs, timers, web};
 
 type Native = fn(&JsValue, &[JsValue], &mut Context) -> JsResult<JsValue>;
 
@@ -64,6 +64,8 @@ pub(crate) fn install(context: &mut Context) -> JsResult<Kept> {
     replace_json_parse(context)?;
     replace_math_random(context)?;
     sort::install(context)?;
+    stringify::install(context)?;
+
     strings::install(context)?;
     regex::install(context)?;
     Ok(kept)

@@ -11,6 +11,8 @@ pub(crate) struct Kept {
     pub(crate) object_keys: JsObject,
     pub(crate) is_array: JsObject,
     pub(crate) error_stack: JsObject,
+    /// `toString` of functions: their source.
+    pub(crate) function_text: JsObject,
     pub(crate) type_error: JsObject,
     pub(crate) proxy: JsObject,
     /// The traps of every server's stub.
@@ -36,12 +38,15 @@ impl Kept {
         let type_error = constructors.type_error().constructor();
         let proxy = constructors.proxy().constructor();
         let array = constructors.array().constructor();
+        let functions = constructors.function().prototype();
         let object_keys = function(&object.get(js_string!("keys"), context)?)?;
         let is_array = array.get(js_string!("isArray"), context)?;
+        let function_text = functions.get(js_string!("toString"), context)?;
         Ok(Self {
             object_keys,
             is_array: function(&is_array)?,
             error_stack,
+            function_text: function(&function_text)?,
             type_error,
             proxy,
             stub_traps,

@@ -16,7 +16,10 @@ mod failure;
 mod forms;
 mod from_json;
 mod globals;
+mod growing;
 mod guest;
+#[cfg(any(target_arch = "wasm32", test))]
+mod heap;
 mod hooks;
 mod inspect;
 mod jobs;
@@ -25,12 +28,15 @@ mod landmark;
 mod module_value;
 mod nesting;
 mod place;
+#[cfg(any(target_arch = "wasm32", test))]
+mod plan;
 mod quiet;
 mod regex;
 mod room;
 mod run;
 mod search;
 mod sort;
+mod stringify;
 mod strings;
 mod stubs;
 mod template;

@@ -160,19 +160,31 @@ impl Matching {
     }
 }
 
+/// An expression and a text that are as usual, and of which `fits` says so too.
+fn usual(
+    this: &JsValue,
+    args: &[JsValue],
+    context: &mut Context,
+    fits: impl Fn(&Regexes, &Matching) -> bool,
+) -> JsResult<Option<Matching>> {
+    let regexes = Regexes::of(context)?;
+    let matching = Matching::of(this, args, &regexes, context)?;
+    Ok(matching.filter(|matching| fits(&regexes, matching)))
+}
+
 fn exec(
     this: &JsValue,
     args: &[JsValue],
     original: &JsObject,
     context: &mut Context,
 ) -> JsResult<JsValue> {
-    let regexes = Regexes::of(context)?;
-    match Matching::of(this, args, &regexes, context)? {
-        Some(matching) if !matching.program.has_indices => match matching.step(context)? {
-            Some(found) => matching.array(&found, context),
-            None => Ok(JsValue::null()),
-        },
-        _ => original.call(this, args, context),
+    let has_no_more = |_: &Regexes, matching: &Matching| !matching.program.has_indices;
+    let Some(matching) = usual(this, args, context, has_no_more)? else {
+        return original.call(this, args, context);
+    };
+    match matching.step(context)? {
+        Some(found) => matching.array(&found, context),
+        None => Ok(JsValue::null()),
     }
 }
 
@@ -182,12 +194,10 @@ fn test(
     original: &JsObject,
     context: &mut Context,
 ) -> JsResult<JsValue> {
-    let regexes = Regexes::of(context)?;
-    match Matching::of(this, args, &regexes, context)? {
-        Some(matching) if regexes.have_exec(&matching.object) => {
-            Ok(matching.step(context)?.is_some().into())
-        }
-        _ => original.call(this, args, context),
+    let have_exec = |regexes: &Regexes, it: &Matching| regexes.have_exec(&it.object);
+    match usual(this, args, context, have_exec)? {
+        Some(matching) => Ok(matching.step(context)?.is_some().into()),
+        None => original.call(this, args, context),
     }
 }
 

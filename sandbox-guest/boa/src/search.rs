@@ -49,6 +49,27 @@ impl<'a> Search<'a> {
     }
 }
 
+/// The last place at or before `from`.
+pub(crate) fn last(text: JsStr<'_>, sought: JsStr<'_>, from: usize) -> Option<usize> {
+    let length = sought.len();
+    let from = from.min(text.len().checked_sub(length)?);
+    let text = text.get(..from + length)?;
+    if length <= SHORT {
+        let first = sought.get(0);
+        let is_there =
+            |at: &usize| text.get(*at) == first && text.get(*at..*at + length) == Some(sought);
+        return (0..=from).rev().find(is_there);
+    }
+    // Backwards it is the first place.
+    let [text, sought] = [text, sought].map(|it| {
+        let mut units: Vec<u16> = it.iter().collect();
+        units.reverse();
+        units
+    });
+    let search = Search::new(JsStr::utf16(&text), JsStr::utf16(&sought));
+    search.next(0).map(|at| from - at)
+}
+
 pub(crate) struct Sought<'a, T: Copy> {
     text: &'a [T],
     sought: Cow<'a, [T]>,
@@ -141,6 +162,10 @@ mod tests {
         for from in 0..=units.len() + 1 {
             let expected = (from..=units.len()).find(|&at| units[at..].starts_with(&sought_units));
             assert_eq!(search.next(from), expected, "{text:?} {sought:?} {from}");
+            let mut before = (0..=from.min(units.len())).rev();
+            let expected = before.find(|&at| units[at..].starts_with(&sought_units));
+            let found = last(text.as_str(), sought.as_str(), from);
+            assert_eq!(found, expected, "last {text:?} {sought:?} {from}");
         }
     }
 

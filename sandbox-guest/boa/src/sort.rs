@@ -2,13 +2,17 @@
 //! when a comparison contradicts itself, and a script's comparisons may. This
 //! is a merge sort: any answers give some order, and a throw ends it.
 
+mod plain;
+
 use std::cmp::Ordering;
 
-use boa_engine::object::JsObject;
 use boa_engine::object::builtins::{JsArray, JsTypedArray};
+use boa_engine::object::{IndexPropertyValues, JsObject};
+use boa_engine::string::JsStr;
 use boa_engine::{Context, JsArgs, JsNativeError, JsResult, JsString, JsValue, js_string};
 
 use crate::builtin::{self, Native};
+use plain::Numbers;
 
 /// Longer arrays do not exist.
 const ARRAY_LENGTH_MAX: u64 = u32::MAX as u64;
@@ -41,12 +45,10 @@ fn sort(
     let compare = comparison(args)?;
     let object = this.to_object(context)?;
     let length = length_of(&object, context)?;
-    let mut items = Vec::new();
-    for i in 0..length {
-        if object.has_property(i, context)? {
-            items.push(object.get(i, context)?);
-        }
-    }
+    let items = match dense(&object, length) {
+        Some(items) => items,
+        None => present(&object, length, context)?,
+    };
     let items = in_order(items, compare.as_ref(), context)?;
     let count = items.len() as u64;
     for (i, item) in (0..count).zip(items) {
@@ -57,6 +59,32 @@ fn sort(
         object.delete_property_or_throw(i, context)?;
     }
     Ok(object.into())
+}
+
+/// The items of an array that has all of them itself, as plain data.
+fn dense(object: &JsObject, length: u64) -> Option<Vec<JsValue>> {
+    if !object.is_array() {
+        return None;
+    }
+    let object = object.borrow();
+    let items: Vec<JsValue> = match object.properties().index_property_values() {
+        IndexPropertyValues::DenseI32(items) => items.copied().map(JsValue::from).collect(),
+        IndexPropertyValues::DenseF64(items) => items.copied().map(JsValue::from).collect(),
+        IndexPropertyValues::DenseElement(items) => items.cloned().collect(),
+        _ => return None,
+    };
+    (items.len() as u64 == length).then_some(items)
+}
+
+/// The items that are not holes, as anybody reads them.
+fn present(object: &JsObject, length: u64, context: &mut Context) -> JsResult<Vec<JsValue>> {
+    let mut items = Vec::new();
+    for i in 0..length {
+        if object.has_property(i, context)? {
+            items.push(object.get(i, context)?);
+        }
+    }
+    Ok(items)
 }
 
 fn to_sorted(
@@ -73,10 +101,12 @@ fn to_sorted(
             .with_message("the array is too long")
             .into());
     }
-    let mut items = Vec::new();
-    for i in 0..length {
-        items.push(object.get(i, context)?);
-    }
+    let items = match dense(&object, length) {
+        Some(items) => items,
+        None => (0..length)
+            .map(|i| object.get(i, context))
+            .collect::<JsResult<_>>()?,
+    };
     let items = in_order(items, compare.as_ref(), context)?;
     Ok(JsArray::from_iter(items, context).into())
 }
@@ -166,19 +196,30 @@ fn in_order(
 ) -> JsResult<Vec<JsValue>> {
     let (undefined, items): (Vec<_>, Vec<_>) = items.into_iter().partition(JsValue::is_undefined);
     let order = match compare {
-        Some(compare) => merge_sort(items.len(), |a, b| {
-            by_script(compare, a, b, &items, context)
-        })?,
-        None => {
-            let texts = items
-                .iter()
-                .map(|item| item.to_string(context))
-                .collect::<JsResult<Vec<JsString>>>()?;
-            merge_sort(items.len(), |a, b| Ok(texts.get(a).cmp(&texts.get(b))))?
+        Some(compare) => {
+            let plain = Numbers::of(&items, compare, context);
+            match plain.and_then(|numbers| numbers.order()) {
+                Some(order) => order,
+                None => merge_sort(items.len(), |a, b| {
+                    by_script(compare, a, b, &items, context)
+                })?,
+            }
         }
+        None => by_text(&items, context)?,
     };
     let sorted = order.into_iter().filter_map(|i| items.get(i).cloned());
     Ok(sorted.chain(undefined).collect())
+}
+
+/// Texts are in one order only, so Rust's own sort will do.
+fn by_text(items: &[JsValue], context: &mut Context) -> JsResult<Vec<usize>> {
+    let texts = items
+        .iter()
+        .map(|item| item.to_string(context))
+        .collect::<JsResult<Vec<JsString>>>()?;
+    let mut pairs: Vec<(JsStr<'_>, usize)> = texts.iter().map(JsString::as_str).zip(0..).collect();
+    pairs.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(pairs.into_iter().map(|(_, place)| place).collect())
 }
 
 fn by_script(

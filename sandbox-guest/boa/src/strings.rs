@@ -1,4 +1,4 @@
-//! `split`, `indexOf`, `includes`, `replace` and `replaceAll` with strings. The
+//! `split`, `indexOf`, `lastIndexOf`, `includes`, `replace` and `replaceAll` with strings. The
 //! engine's own begin at the beginning for every place they find. What is not
 //! one string in another goes to the engine.
 
@@ -7,14 +7,15 @@ use boa_engine::object::builtins::JsArray;
 use boa_engine::{Context, JsArgs, JsResult, JsString, JsValue, js_string};
 
 use crate::builtin::{self, Native};
-use crate::search::Search;
+use crate::search::{self, Search};
 use crate::template::{Made, Template};
 
 pub(crate) fn install(context: &mut Context) -> JsResult<()> {
     let strings = builtin::prototype_of("String", context)?;
-    let functions: [(&str, Native); 5] = [
+    let functions: [(&str, Native); 6] = [
         ("split", split),
         ("indexOf", index_of),
+        ("lastIndexOf", last_index_of),
         ("includes", includes),
         ("replace", replace_first),
         ("replaceAll", replace_all),
@@ -35,17 +36,13 @@ fn split(
     let (Some(text), Some(separator)) = (this.as_string(), separator) else {
         return original.call(this, args, context);
     };
-    let limit = args.get_or_undefined(1);
-    let is_usual = limit.is_undefined() || limit.is_number();
-    if !is_usual || separator.is_empty() || text.is_empty() {
-        return original.call(this, args, context);
+    match builtin::limit(args, context)? {
+        Some(limit) if !separator.is_empty() && !text.is_empty() => {
+            let parts = parts(&text, &separator, limit);
+            Ok(JsArray::from_iter(parts, context).into())
+        }
+        _ => original.call(this, args, context),
     }
-    let limit = match limit.as_number() {
-        None => u32::MAX,
-        Some(_) => limit.to_u32(context)?,
-    };
-    let parts = parts(&text, &separator, limit as usize);
-    Ok(JsArray::from_iter(parts, context).into())
 }
 
 fn parts(text: &JsString, separator: &JsString, limit: usize) -> Vec<JsValue> {
@@ -73,6 +70,27 @@ fn index_of(
         Some(place) => place.map_or(JsValue::from(-1), JsValue::from),
         None => original.call(this, args, context)?,
     })
+}
+
+fn last_index_of(
+    this: &JsValue,
+    args: &[JsValue],
+    original: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    let sought = args.get_or_undefined(0).as_string();
+    let position = args.get_or_undefined(1);
+    let from = match position.as_number() {
+        // Saturates, and what is no number is the end.
+        Some(number) if !number.is_nan() => Some(number as usize),
+        Some(_) => Some(usize::MAX),
+        None => position.is_undefined().then_some(usize::MAX),
+    };
+    let (Some(text), Some(sought), Some(from)) = (this.as_string(), sought, from) else {
+        return original.call(this, args, context);
+    };
+    let place = search::last(text.as_str(), sought.as_str(), from);
+    Ok(place.map_or(JsValue::from(-1), JsValue::from))
 }
 
 fn includes(
@@ -107,12 +125,13 @@ fn replace_first(
     original: &JsObject,
     context: &mut Context,
 ) -> JsResult<JsValue> {
-    let Some(replacing) = Replacing::of(this, args) else {
-        return original.call(this, args, context);
-    };
-    let (text, sought) = (replacing.text.as_str(), replacing.sought.as_str());
-    let place = Search::new(text, sought).next(0);
-    replacing.at(place, context)
+    match Replacing::of(this, args) {
+        Some(replacing) => {
+            let place = replacing.search().next(0);
+            replacing.at(place, context)
+        }
+        None => original.call(this, args, context),
+    }
 }
 
 fn replace_all(
@@ -124,9 +143,8 @@ fn replace_all(
     let Some(replacing) = Replacing::of(this, args) else {
         return original.call(this, args, context);
     };
-    let (text, sought) = (replacing.text.as_str(), replacing.sought.as_str());
-    let search = Search::new(text, sought);
-    let step = sought.len().max(1);
+    let search = replacing.search();
+    let step = replacing.sought.len().max(1);
     let places = std::iter::successors(search.next(0), |place| search.next(place + step));
     replacing.at(places, context)
 }
@@ -154,6 +172,10 @@ impl Replacing {
                 None => By::Function(by.as_callable()?),
             },
         })
+    }
+
+    fn search(&self) -> Search<'_> {
+        Search::new(self.text.as_str(), self.sought.as_str())
     }
 
     fn at(

@@ -2,7 +2,9 @@
 //! found.
 
 use boa_engine::JsString;
-use boa_engine::string::{JsStr, JsStrVariant};
+use boa_engine::string::JsStr;
+
+use crate::growing::Growing;
 
 /// A replacement text, taken apart.
 pub(crate) struct Template<'a> {
@@ -90,9 +92,7 @@ impl<'a> Template<'a> {
 pub(crate) struct Made<'a> {
     text: JsStr<'a>,
     kept_until: usize,
-    narrow: Vec<u8>,
-    /// Instead, from the first piece on that is wide.
-    wide: Option<Vec<u16>>,
+    made: Growing,
 }
 
 impl<'a> Made<'a> {
@@ -100,8 +100,7 @@ impl<'a> Made<'a> {
         Self {
             text,
             kept_until: 0,
-            narrow: Vec::new(),
-            wide: None,
+            made: Growing::default(),
         }
     }
 
@@ -117,30 +116,14 @@ impl<'a> Made<'a> {
     }
 
     fn push(&mut self, piece: Option<JsStr<'_>>) {
-        let Some(piece) = piece.filter(|piece| !piece.is_empty()) else {
-            return;
-        };
-        match (piece.variant(), &mut self.wide) {
-            (JsStrVariant::Latin1(bytes), None) => self.narrow.extend_from_slice(bytes),
-            (JsStrVariant::Latin1(bytes), Some(wide)) => {
-                wide.extend(bytes.iter().copied().map(u16::from));
-            }
-            (JsStrVariant::Utf16(units), Some(wide)) => wide.extend_from_slice(units),
-            (JsStrVariant::Utf16(units), None) => {
-                let narrow = std::mem::take(&mut self.narrow);
-                let mut wide: Vec<u16> = narrow.into_iter().map(u16::from).collect();
-                wide.extend_from_slice(units);
-                self.wide = Some(wide);
-            }
+        if let Some(piece) = piece {
+            self.made.push(piece);
         }
     }
 
     pub(crate) fn finish(mut self) -> JsString {
         self.keep_until(self.text.len());
-        match &self.wide {
-            Some(wide) => JsString::from(JsStr::utf16(wide)),
-            None => JsString::from(JsStr::latin1(&self.narrow)),
-        }
+        self.made.finish()
     }
 }
 

@@ -5,13 +5,20 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use wasmtime::{Config, Engine, Instance, Linker, Module, OptLevel, Store, Val};
+use wasmtime::{Config, Engine, Module, OptLevel, Val};
 use wasmtime_wizer::{InstanceState, SnapshotVal, ValType, Wizer};
 
 use crate::FactoryError;
+use crate::plan::{Fresh, Plan};
 
 /// Initialised once, at build time.
 const INIT: &str = "init";
+
+/// Where a guest is told what runs write.
+const PLAN: &str = "plan";
+
+/// Wasm stack of a guest that is not optimised.
+const STACK_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 pub(crate) fn freeze(wasm: &[u8]) -> Result<Vec<u8>, FactoryError> {
     let freezing = |why| FactoryError::Wasmtime {
@@ -23,46 +30,39 @@ pub(crate) fn freeze(wasm: &[u8]) -> Result<Vec<u8>, FactoryError> {
     let (module, instrumented) = wizer.instrument(wasm).map_err(freezing)?;
     let mut config = Config::new();
     // It runs for a few milliseconds only.
-    config.cranelift_opt_level(OptLevel::None);
+    config
+        .cranelift_opt_level(OptLevel::None)
+        .max_wasm_stack(STACK_BYTES_MAX);
     let engine = Engine::new(&config).map_err(freezing)?;
     let compiled = Module::new(&engine, &instrumented).map_err(freezing)?;
-    let mut store = Store::new(&engine, ());
-    let instance = Linker::new(&engine)
-        .instantiate(&mut store, &compiled)
-        .map_err(freezing)?;
-    let done = instance
-        .get_typed_func::<(), ()>(&mut store, INIT)
-        .and_then(|init| init.call(&mut store, ()));
-    if let Err(error) = done {
-        let told = told(&instance, &mut store).unwrap_or_default();
-        return Err(freezing(error.context(told)));
-    }
-    ready(wizer.snapshot(&module, &mut Left { store, instance })).map_err(freezing)
+    let guest = planned(&compiled).map_err(freezing)?;
+    ready(wizer.snapshot(&module, &mut Left(guest))).map_err(freezing)
 }
 
-/// What the guest left to say about its end; its `landmark` module has the layout.
-fn told(instance: &Instance, store: &mut Store<()>) -> Option<String> {
-    let landmark = instance
-        .get_typed_func::<(), u32>(&mut *store, "landmark")
-        .ok()?;
-    let address = usize::try_from(landmark.call(&mut *store, ()).ok()?).ok()?;
-    let memory = instance.get_memory(&mut *store, "memory")?.data(&*store);
-    let length = memory.get(address + 8..)?.first_chunk::<4>()?;
-    let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
-    let text = memory.get(address + 12..)?.get(..length)?;
-    Some(String::from_utf8_lossy(text).into_owned())
+/// Everything that an image holds, with what runs write side by side, if the guest can do that.
+fn planned(module: &Module) -> wasmtime::Result<Fresh> {
+    let mut guest = Fresh::new(module)?;
+    if module.get_export(PLAN).is_none() {
+        guest.init()?;
+        return Ok(guest);
+    }
+    let plan = Plan::find(module)?;
+    plan.tell(&mut guest)?;
+    guest.init()?;
+    plan.check(&mut guest)?;
+    Ok(guest)
 }
 
 /// The state that the initialisation left.
-struct Left {
-    store: Store<()>,
-    instance: Instance,
-}
+struct Left(Fresh);
 
 impl InstanceState for Left {
     async fn global_get(&mut self, name: &str, _: ValType) -> SnapshotVal {
-        let global = self.instance.get_global(&mut self.store, name);
-        match global.map(|global| global.get(&mut self.store)) {
+        let Fresh {
+            store, instance, ..
+        } = &mut self.0;
+        let global = instance.get_global(&mut *store, name);
+        match global.map(|global| global.get(store)) {
             Some(Val::I32(value)) => SnapshotVal::I32(value),
             Some(Val::I64(value)) => SnapshotVal::I64(value),
             Some(Val::F32(value)) => SnapshotVal::F32(value),
@@ -78,8 +78,11 @@ impl InstanceState for Left {
     }
 
     async fn memory_contents(&mut self, name: &str, contents: impl FnOnce(&[u8]) + Send) {
-        match self.instance.get_memory(&mut self.store, name) {
-            Some(memory) => contents(memory.data(&self.store)),
+        let Fresh {
+            store, instance, ..
+        } = &mut self.0;
+        match instance.get_memory(&mut *store, name) {
+            Some(memory) => contents(memory.data(store)),
             None => contents(&[]),
         }
     }

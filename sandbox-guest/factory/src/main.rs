@@ -1,11 +1,13 @@
-//! Presses a guest into an image: runs its initialisation once, freezes the
-//! memory, checks that it imports nothing, and compiles it ahead of time.
+//! Presses a guest into an image: runs its initialisation, with what runs write
+//! side by side, freezes the memory, checks that it imports nothing, and compiles
+//! it ahead of time.
 //!
 //! `guest-factory GUEST.wasm TARGET-TRIPLE OUT-DIR NAME` writes `NAME.wasm` (the
 //! frozen module), `NAME.cwasm` (compiled) and `NAME.sha256` (the digest of the
 //! compiled bytes, in hexadecimal).
 
 mod freeze;
+mod plan;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -83,15 +83,26 @@ pub fn decode_start(frame: &[u8]) -> Decoded<Start> {
 }
 
 pub fn encode_resume(resume: &Resume) -> Decoded<Vec<u8>> {
+    let (mut frame, last) = split_resume(resume)?;
+    frame.extend_from_slice(last);
+    Ok(frame)
+}
+
+/// The same in two pieces, so that the last value, which is often the only one and
+/// may be large, is copied nowhere: [`take_resume`] from the other side.
+pub fn split_resume(resume: &Resume) -> Decoded<(Vec<u8>, &[u8])> {
     let mut w = Writer::new(KIND_RESUME);
     w.u64(resume.now_ms);
     w.count(resume.outcomes.len());
+    let mut last: &[u8] = &[];
     for CallOutcome { ticket, outcome } in &resume.outcomes {
+        w.uncounted(std::mem::take(&mut last));
         w.u32(ticket.0);
         match outcome {
             Outcome::Value(value) => {
                 w.u8(0);
-                w.bytes(value);
+                w.count(value.len());
+                last = value;
             }
             Outcome::Failure(failure) => {
                 w.u8(1);
@@ -104,7 +115,11 @@ pub fn encode_resume(resume: &Resume) -> Decoded<Vec<u8>> {
             }
         }
     }
-    w.finish()
+    let frame = w.finish()?;
+    if frame.len() + last.len() > FRAME_BYTES_MAX {
+        return Err(CodecError::TooLarge);
+    }
+    Ok((frame, last))
 }
 
 pub fn decode_resume(frame: &[u8]) -> Decoded<Resume> {

@@ -5,7 +5,7 @@ use proptest::option;
 use proptest::prelude::*;
 use sandbox_protocol::codec::{
     self, CodecError, append_line, decode_lines, decode_resume, decode_start, decode_step,
-    encode_resume, encode_start, encode_step, take_resume,
+    encode_resume, encode_start, encode_step, split_resume, take_resume,
 };
 use sandbox_protocol::{
     CallOutcome, CallTicket, ConsoleLevel, ConsoleLine, Failure, GuestLimits, OpenCall, Outcome,
@@ -134,6 +134,8 @@ proptest! {
     #[test]
     fn a_resume_comes_back_as_it_was(resume in resume()) {
         let frame = encode_resume(&resume).unwrap();
+        let (first, last) = split_resume(&resume).unwrap();
+        prop_assert_eq!([&first, last].concat(), frame.clone());
         prop_assert_eq!(decode_resume(&frame), Ok(resume.clone()));
         prop_assert_eq!(take_resume(frame), Ok(resume));
     }

@@ -74,7 +74,11 @@ impl Run {
 /// What the promise settled with, as text: the value itself, or the failure's fields.
 fn payload(outcome: &Outcome) -> std::borrow::Cow<'_, str> {
     match outcome {
-        Outcome::Value(text) => String::from_utf8_lossy(text),
+        // A value is JSON and so UTF-8, which is quicker to check than to mend.
+        Outcome::Value(text) => match std::str::from_utf8(text) {
+            Ok(text) => text.into(),
+            Err(_) => String::from_utf8_lossy(text),
+        },
         Outcome::Failure(failure) => failure_json(failure).to_string().into(),
     }
 }

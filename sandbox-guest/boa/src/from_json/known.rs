@@ -17,6 +17,9 @@ const TEXT_BYTES_MIN: usize = 16 * 1024;
 const STRING_BYTES_MAX: usize = 24;
 const STRINGS: usize = 256;
 
+/// Strings behind one key that are looked up before it is said whether that pays.
+const TRIED_MIN: u32 = 64;
+
 pub(super) struct Known<'a> {
     keys: Vec<Key<'a>>,
     places: FxHashMap<&'a [u8], usize>,
@@ -31,6 +34,9 @@ struct Key<'a> {
     key: PropertyKey,
     /// The key that followed this one the last time.
     next: usize,
+    /// Short strings that stood behind it, and how many of them had been read before.
+    tried: u32,
+    repeated: u32,
 }
 
 impl<'a> Known<'a> {
@@ -76,6 +82,8 @@ impl<'a> Known<'a> {
                 raw,
                 key: key.clone(),
                 next: 0,
+                tried: 0,
+                repeated: 0,
             });
             self.places.insert(raw, place);
             self.follow(place);
@@ -92,7 +100,7 @@ impl<'a> Known<'a> {
     /// The string of these bytes, all of them ASCII.
     pub(super) fn ascii(&mut self, raw: &'a [u8]) -> JsString {
         let make = || JsString::from(JsStr::latin1(raw));
-        if raw.len() > STRING_BYTES_MAX || self.strings.is_empty() {
+        if raw.len() > STRING_BYTES_MAX || self.strings.is_empty() || !self.pays() {
             return make();
         }
         let place = FxBuildHasher.hash_one(raw) as usize % self.strings.len();
@@ -100,9 +108,27 @@ impl<'a> Known<'a> {
             return make();
         };
         match known {
-            Some((same, string)) if *same == raw => string.clone(),
+            Some((same, string)) if *same == raw => {
+                if let Some(key) = self.keys.get_mut(self.latest) {
+                    key.repeated += 1;
+                }
+                string.clone()
+            }
             _ => known.insert((raw, make())).1.clone(),
         }
+    }
+
+    /// Whether strings behind the latest key are worth remembering: behind some, such as a
+    /// time, every one is new.
+    fn pays(&mut self) -> bool {
+        let Some(key) = self.keys.get_mut(self.latest) else {
+            return true;
+        };
+        if key.tried >= TRIED_MIN && key.repeated < key.tried / 4 {
+            return false;
+        }
+        key.tried = key.tried.saturating_add(1);
+        true
     }
 }
 
@@ -112,6 +138,31 @@ mod tests {
 
     fn key(text: &str) -> PropertyKey {
         PropertyKey::from(JsString::from(text))
+    }
+
+    #[test]
+    fn behind_a_key_whose_strings_never_come_again_none_is_looked_up() {
+        let text = (0..200).map(|n| format!("a{n:04}same")).collect::<String>()
+            + &" ".repeat(TEXT_BYTES_MIN);
+        let mut known = Known::new(text.as_bytes());
+        known.remember(b"at", &key("at"));
+        for n in 0..200 {
+            let at = n * 9;
+            assert_eq!(
+                known.ascii(&text.as_bytes()[at..at + 5]),
+                JsString::from(&text[at..at + 5])
+            );
+        }
+        assert_eq!(known.keys[0].tried, TRIED_MIN);
+        known.remember(b"level", &key("level"));
+        for n in 0..200 {
+            let at = n * 9 + 5;
+            assert_eq!(
+                known.ascii(&text.as_bytes()[at..at + 4]),
+                JsString::from("same")
+            );
+        }
+        assert_eq!((known.keys[1].tried, known.keys[1].repeated), (200, 199));
     }
 
     #[test]

@@ -5,13 +5,13 @@ const HIGHS: u64 = 0x8080_8080_8080_8080;
 
 /// A run of bytes inside a string without quote, backslash or control character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Plain {
-    pub(super) length: usize,
+pub(crate) struct Plain {
+    pub(crate) length: usize,
     pub(super) is_ascii: bool,
 }
 
 /// The run that `text` begins with.
-pub(super) fn plain(text: &[u8]) -> Plain {
+pub(crate) fn plain(text: &[u8]) -> Plain {
     let (words, rest) = text.as_chunks::<8>();
     let mut length = 0;
     let mut seen = 0;

@@ -19,7 +19,7 @@ const RECENT: usize = 8;
 const PROGRAMS_MAX: usize = 256;
 
 /// Getters of the prototype that tell a flag, in the order of [`Program::flags`].
-const FLAGS: [&str; 8] = [
+pub(super) const FLAGS: [&str; 8] = [
     "hasIndices",
     "global",
     "ignoreCase",

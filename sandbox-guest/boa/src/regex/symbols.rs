@@ -7,7 +7,7 @@ use boa_engine::property::PropertyKey;
 use boa_engine::{Context, JsArgs, JsObject, JsResult, JsString, JsSymbol, JsValue, js_string};
 use regress::Match;
 
-use super::{Matching, Regexes, program};
+use super::{Matching, Regexes, program, usual};
 use crate::builtin::{self, Native};
 use crate::template::{Made, Template};
 
@@ -52,19 +52,9 @@ impl Regexes {
     }
 
     fn have_flags(&self, object: &JsObject) -> bool {
-        let names = [
-            "flags",
-            "hasIndices",
-            "global",
-            "ignoreCase",
-            "multiline",
-            "dotAll",
-            "unicode",
-            "unicodeSets",
-            "sticky",
-        ];
         let flags = program::getter(&self.prototype, "flags");
-        self.is_plain(object, &names)
+        self.is_plain(object, &["flags"])
+            && self.is_plain(object, &program::FLAGS)
             && flags.is_ok_and(|flags| JsObject::equals(&flags, &self.flags))
             && self.programs.tell_flags(&self.prototype)
     }
@@ -84,11 +74,9 @@ fn unwatched(
     args: &[JsValue],
     context: &mut Context,
 ) -> JsResult<Option<Matching>> {
-    let regexes = Regexes::of(context)?;
-    let matching = Matching::of(this, args, &regexes, context)?;
-    Ok(matching.filter(|matching| {
+    usual(this, args, context, |regexes, matching| {
         regexes.have_exec(&matching.object) && regexes.have_flags(&matching.object)
-    }))
+    })
 }
 
 impl Matching {
@@ -198,20 +186,14 @@ fn split(
     context: &mut Context,
 ) -> JsResult<JsValue> {
     let regexes = Regexes::of(context)?;
-    let limit = args.get_or_undefined(1);
-    let is_usual = limit.is_undefined() || limit.is_number();
     let matching = unwatched(this, args, context)?.filter(|matching| {
-        is_usual && !matching.program.full_unicode && regexes.have_species(&matching.object)
+        !matching.program.full_unicode && regexes.have_species(&matching.object)
     });
-    let Some(matching) = matching else {
+    let (Some(matching), Some(limit)) = (matching, builtin::limit(args, context)?) else {
         return original.call(this, args, context);
     };
-    let limit = match limit.as_number() {
-        None => u32::MAX,
-        Some(_) => limit.to_u32(context)?,
-    };
     let mut parts = parts(&matching);
-    parts.truncate(limit as usize);
+    parts.truncate(limit);
     Ok(JsArray::from_iter(parts, context).into())
 }
 

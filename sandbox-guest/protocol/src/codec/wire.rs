@@ -101,6 +101,11 @@ impl Writer {
 
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.count(bytes.len());
+        self.uncounted(bytes);
+    }
+
+    /// Bytes whose length is written already.
+    pub(super) fn uncounted(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 

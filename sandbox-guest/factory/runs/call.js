@@ -1,0 +1,1 @@
+return await files.list({ path: "/", deep: true });

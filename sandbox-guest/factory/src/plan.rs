@@ -1,0 +1,250 @@
+//! Finds out which of the blocks that an image holds are written by runs, so that
+//! the guest can make them side by side; the guest's own `plan` module says more.
+
+use std::collections::BTreeSet;
+
+use sandbox_protocol::codec::{FRAME_BYTES_MAX, decode_step, encode_resume, encode_start};
+use sandbox_protocol::{
+    CallOutcome, GuestLimits, Outcome, Resume, ServerStubs, Start, Step, ToolStub,
+};
+use wasmtime::{Instance, Memory, Module, Result, Store, TypedFunc, bail};
+
+/// As in the guest: how many blocks a plan knows, and where in it the words are.
+const BLOCKS_MAX: usize = 256 * 1024;
+const MADE_AT: usize = 0;
+const LIST_AT: usize = 4;
+const WRITTEN_AT: usize = 8;
+
+const PAGE_BYTES: usize = 64 * 1024;
+const ENTRY_BYTES: usize = 8;
+const WORD_BYTES: usize = 4;
+
+/// What scripts do most, one thing each. Their calls are all answered alike.
+const RUNS: [&str; 6] = [
+    include_str!("../runs/call.js"),
+    include_str!("../runs/loop.js"),
+    include_str!("../runs/together.js"),
+    include_str!("../runs/text.js"),
+    include_str!("../runs/caught.js"),
+    include_str!("../runs/module.js"),
+];
+const RESULT: &str =
+    r#"{"items":[{"id":1,"name":"a","open":true},{"id":2,"name":"b"}],"next":null}"#;
+
+/// The numbers of the blocks that runs write, and how many blocks are made.
+pub(crate) struct Plan {
+    written: BTreeSet<usize>,
+    made: u32,
+}
+
+impl Plan {
+    /// Lets the runs go, each in a guest of its own.
+    pub(crate) fn find(module: &Module) -> Result<Self> {
+        let mut plan = Self {
+            written: BTreeSet::new(),
+            made: 0,
+        };
+        for script in RUNS {
+            plan.watch(module, script)?;
+        }
+        Ok(plan)
+    }
+
+    /// Tells a guest that has not been initialised.
+    pub(crate) fn tell(&self, guest: &mut Fresh) -> Result<()> {
+        let mut bits = vec![0_u8; BLOCKS_MAX / 8];
+        for number in &self.written {
+            if let Some(byte) = bits.get_mut(number / 8) {
+                *byte |= 1 << (number % 8);
+            }
+        }
+        let at = guest.plan()? + WRITTEN_AT;
+        guest.memory.write(&mut guest.store, at, &bits)?;
+        Ok(())
+    }
+
+    /// A guest that made other blocks than the ones that were watched holds them anywhere.
+    pub(crate) fn check(&self, guest: &mut Fresh) -> Result<()> {
+        let made = guest.word(MADE_AT)?;
+        if made != self.made {
+            bail!("the guest made {made} blocks, and {} before", self.made);
+        }
+        Ok(())
+    }
+
+    fn watch(&mut self, module: &Module, script: &str) -> Result<()> {
+        let mut guest = Fresh::new(module)?;
+        let list = guest.keep_list()?;
+        guest.init()?;
+        self.made = guest.word(MADE_AT)?;
+        let before = guest.memory.data(&guest.store).to_vec();
+        let mut step = guest.start(script)?;
+        let mut now_ms = 1_000;
+        loop {
+            self.note(&before, guest.memory.data(&guest.store), list);
+            if step.calls.is_empty() {
+                return Ok(());
+            }
+            now_ms += 10;
+            step = guest.answer(&step, now_ms)?;
+        }
+    }
+
+    /// Enters the block of every word that is another one now.
+    fn note(&mut self, before: &[u8], after: &[u8], list: usize) {
+        let made = (self.made as usize).min(BLOCKS_MAX);
+        let entries = before.get(list..).unwrap_or_default().as_chunks::<4>().0;
+        let mut blocks: Vec<(usize, usize, usize)> = entries
+            .chunks_exact(2)
+            .take(made)
+            .enumerate()
+            .filter_map(|(number, entry)| match entry {
+                [at, bytes] => Some((word(at), number, word(bytes))),
+                _ => None,
+            })
+            .collect();
+        blocks.sort_unstable();
+        let words = before.chunks(WORD_BYTES).zip(after.chunks(WORD_BYTES));
+        for (index, (before, after)) in words.enumerate() {
+            if before == after {
+                continue;
+            }
+            let at = index * WORD_BYTES;
+            // Where several blocks were one after the other, the last one lives.
+            let next = blocks.partition_point(|block| block.0 <= at);
+            let block = next.checked_sub(1).and_then(|last| blocks.get(last));
+            if let Some(&(start, number, bytes)) = block
+                && at < start + bytes.next_multiple_of(8)
+            {
+                self.written.insert(number);
+            }
+        }
+    }
+}
+
+fn word(bytes: &[u8; WORD_BYTES]) -> usize {
+    u32::from_le_bytes(*bytes) as usize
+}
+
+/// A guest before its initialisation, and after it.
+pub(crate) struct Fresh {
+    pub(crate) store: Store<()>,
+    pub(crate) instance: Instance,
+    memory: Memory,
+}
+
+impl Fresh {
+    pub(crate) fn new(module: &Module) -> Result<Self> {
+        let mut store = Store::new(module.engine(), ());
+        let instance = Instance::new(&mut store, module, &[])?;
+        let Some(memory) = instance.get_memory(&mut store, "memory") else {
+            bail!("the guest exports no memory");
+        };
+        Ok(Self {
+            store,
+            instance,
+            memory,
+        })
+    }
+
+    /// Builds what the image holds. What it left to say about its end is part of the error.
+    pub(crate) fn init(&mut self) -> Result<()> {
+        let done = self
+            .function::<(), ()>("init")
+            .and_then(|init| init.call(&mut self.store, ()));
+        done.map_err(|error| {
+            let told = self.told().unwrap_or_default();
+            error.context(told)
+        })
+    }
+
+    /// What the guest left to say; its `landmark` module has the layout.
+    fn told(&mut self) -> Option<String> {
+        let landmark = self.function::<(), u32>("landmark").ok()?;
+        let address = usize::try_from(landmark.call(&mut self.store, ()).ok()?).ok()?;
+        let memory = self.memory.data(&self.store);
+        let length = word(memory.get(address + 8..)?.first_chunk::<4>()?);
+        let text = memory.get(address + 12..)?.get(..length)?;
+        Some(String::from_utf8_lossy(text).into_owned())
+    }
+
+    fn function<P: wasmtime::WasmParams, R: wasmtime::WasmResults>(
+        &mut self,
+        name: &str,
+    ) -> Result<TypedFunc<P, R>> {
+        self.instance.get_typed_func(&mut self.store, name)
+    }
+
+    fn plan(&mut self) -> Result<usize> {
+        let plan = self.function::<(), u32>("plan")?;
+        Ok(plan.call(&mut self.store, ())? as usize)
+    }
+
+    fn word(&mut self, at: usize) -> Result<u32> {
+        let at = self.plan()? + at;
+        let mut bytes = [0; WORD_BYTES];
+        self.memory.read(&self.store, at, &mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    /// Makes room for a list of all blocks and says where.
+    fn keep_list(&mut self) -> Result<usize> {
+        let pages = (BLOCKS_MAX * ENTRY_BYTES).div_ceil(PAGE_BYTES);
+        let list = self.memory.grow(&mut self.store, pages as u64)? as usize * PAGE_BYTES;
+        let at = self.plan()? + LIST_AT;
+        let address = u32::try_from(list)?.to_le_bytes();
+        self.memory.write(&mut self.store, at, &address)?;
+        Ok(list)
+    }
+
+    fn start(&mut self, script: &str) -> Result<Step> {
+        let stub = |name: &str| ToolStub {
+            member: name.to_owned(),
+            flat: format!("files_{name}"),
+        };
+        let start = Start {
+            script: script.to_owned(),
+            script_name: "script.js".to_owned(),
+            stubs: vec![ServerStubs {
+                name: "files".to_owned(),
+                tools: ["list", "read", "write", "move"].map(stub).to_vec(),
+            }],
+            input: b"{}".to_vec(),
+            seed: 1,
+            now_ms: 1_000,
+            limits: GuestLimits {
+                console_bytes_max: 256 * 1024,
+                console_flood_bytes_max: 16 * 1024 * 1024,
+                args_bytes_max: 4 * 1024 * 1024,
+                value_bytes_max: 4 * 1024 * 1024,
+                json_depth_max: 128,
+                recursion_max: 500,
+            },
+        };
+        self.turn(&encode_start(&start)?, "start")
+    }
+
+    fn answer(&mut self, step: &Step, now_ms: u64) -> Result<Step> {
+        let outcomes = step.calls.iter().map(|call| CallOutcome {
+            ticket: call.ticket,
+            outcome: Outcome::Value(RESULT.as_bytes().to_vec()),
+        });
+        let resume = Resume {
+            now_ms,
+            outcomes: outcomes.collect(),
+        };
+        self.turn(&encode_resume(&resume)?, "resume")
+    }
+
+    fn turn(&mut self, frame: &[u8], name: &str) -> Result<Step> {
+        let alloc = self.function::<u32, u32>("alloc")?;
+        let run = self.function::<(), u64>(name)?;
+        let at = alloc.call(&mut self.store, u32::try_from(frame.len())?)? as usize;
+        self.memory.write(&mut self.store, at, frame)?;
+        let answer = run.call(&mut self.store, ())?;
+        let (at, bytes) = ((answer >> 32) as usize, answer as u32 as usize);
+        let mut frame = vec![0; bytes.min(FRAME_BYTES_MAX)];
+        self.memory.read(&self.store, at, &mut frame)?;
+        Ok(decode_step(&frame)?)
+    }
+}
