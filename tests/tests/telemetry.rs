@@ -99,21 +99,18 @@ fn attribute<'a>(span: &'a Value, key: &str) -> &'a Value {
 const SCRIPT: &str = "const a = await word.echo({text: input}); \
     await word.secret({text: input}).catch(() => 0); return a.arguments.text";
 
+/// The arguments of a run of the script.
+fn running(input: &str) -> [&str; 7] {
+    let file = "airlock.toml";
+    ["run", "--config", file, "-e", SCRIPT, "--input", input]
+}
+
 #[test]
 fn a_run_is_a_trace_of_calls_decisions_and_requests_without_what_was_said() {
     let (address, posted) = collector();
     let home = home();
     let input = json!(SECRET).to_string();
-    let args = [
-        "run",
-        "--config",
-        "airlock.toml",
-        "-e",
-        SCRIPT,
-        "--input",
-        &input,
-    ];
-    let mut command = home.airlock(args);
+    let mut command = home.airlock(running(&input));
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &address);
     command.env("OTEL_EXPORTER_OTLP_HEADERS", "api-key=abc");
     command.env("OTEL_SERVICE_NAME", "my-airlock");
@@ -183,17 +180,31 @@ fn a_host_that_has_a_trace_finds_our_run_in_it_and_a_server_too() {
 }
 
 #[test]
+fn how_often_descriptions_are_fetched_is_told() {
+    let (address, posted) = collector();
+    let home = home();
+    let mut command = home.airlock(["serve", "--quiet", "--disclosure", "progressive"]);
+    command.args(["--config", "airlock.toml"]);
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &address);
+    let mut host = StdioHost::start(&mut command, &json!({}));
+    let mut fetch = || host.call("get_tool_details", &json!({"tools": ["word.echo"]}));
+    while !text(&fetch()).contains("too often") {}
+    drop(host);
+    let all = posted.try_iter().map(|(_, _, body)| body.to_string());
+    let fetches: Vec<_> = all
+        .filter(|it| it.contains("airlock.descriptions.fetches"))
+        .collect();
+    let told = fetches.last().expect("metrics");
+    assert!(
+        told.contains("too-often") && told.contains("shown"),
+        "{told}"
+    );
+}
+
+#[test]
 fn without_a_collector_nothing_is_sent_and_one_that_is_away_or_silent_costs_nothing() {
     let home = home();
-    let args = [
-        "run",
-        "--config",
-        "airlock.toml",
-        "-e",
-        SCRIPT,
-        "--input",
-        "\"x\"",
-    ];
+    let args = running("\"x\"");
     home.run(args).expect_code(0);
     let log = std::fs::read_to_string(home.path().join("log")).unwrap();
     assert!(!log.contains("00-"), "{log}");

@@ -131,6 +131,14 @@ impl Builder {
         self
     }
 
+    /// Servers, each with what is known of it besides where it is: whom to trust, and whether it
+    /// is connected to only when it is needed.
+    #[must_use]
+    pub fn servers(mut self, servers: impl IntoIterator<Item = Server>) -> Self {
+        self.servers.extend(servers);
+        self
+    }
+
     #[must_use]
     pub fn tool(mut self, tool: InProcessTool) -> Self {
         self.in_process.push(tool);

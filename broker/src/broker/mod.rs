@@ -318,6 +318,11 @@ impl Broker {
         self.0.secrets.strike_text(text);
     }
 
+    /// A session asked for full descriptions, perhaps more often than it may.
+    pub(crate) fn note_fetch(&self, too_often: bool) {
+        self.0.telemetry.fetched(too_often);
+    }
+
     /// What each run is held to unless its script says otherwise.
     #[must_use]
     pub fn limits(&self) -> &Limits {

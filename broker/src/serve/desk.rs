@@ -270,15 +270,20 @@ impl Desk {
             _ = request.cancel.cancelled() => return Ok(shelf),
             refusal = self.0.ending.refusal() => return Err(refusal),
         }
+        self.seen(&needed).await
+    }
+
+    /// The shelf in which these servers have listed their tools, or cannot.
+    pub(super) async fn seen(&self, servers: &[String]) -> Result<Arc<Shelf>, Refusal> {
         let seen = |shelf: &Option<Arc<Shelf>>| {
             let status = |name: &String| {
-                let servers = shelf.as_ref().map(|it| &it.known.servers);
-                servers?.iter().find(|it| it.name == *name)
+                let known = shelf.as_ref().map(|it| &it.known.servers);
+                known?.iter().find(|it| it.name == *name)
             };
             let settled = |it: &ServerStatus| {
                 it.tools.is_some() || matches!(it.state, ServerState::Unavailable(_))
             };
-            needed.iter().all(|name| status(name).is_some_and(settled))
+            servers.iter().all(|name| status(name).is_some_and(settled))
         };
         let mut shelves = self.0.shelf.clone();
         let there = tokio::select! {

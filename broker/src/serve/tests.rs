@@ -1,6 +1,7 @@
 //! Whole conversations with a host that is written here, in both eras, over both transports.
 
 mod asks;
+mod behind;
 mod criteria;
 mod disclosing;
 mod discovery;

@@ -2,11 +2,12 @@
 //! with their outcomes, and what was left out and where the rest is.
 
 use airlock_core::code::Code;
-use airlock_core::report::{Report, Status};
+use airlock_core::report::{Report, ReportedLine, Status};
 use serde_json::{Value, json};
 
 use super::rpc::put;
 use super::session::HostSession;
+use super::shelf::visible;
 use super::suspended::FollowedScript;
 use crate::render;
 
@@ -84,9 +85,10 @@ fn console(report: &Report, session: &HostSession, structured: &mut Value) -> Op
     if report.console.is_empty() && report.console_dropped_bytes == 0 {
         return None;
     }
-    let line = |line: &airlock_core::report::ReportedLine| match line.level.as_str() {
-        "log" => line.text.clone(),
-        level => format!("[{level}] {}", line.text),
+    // Whoever reads along sees all that the model is told; the report has the lines as they were.
+    let line = |line: &ReportedLine| match line.level.as_str() {
+        "log" => visible(&line.text),
+        level => format!("[{level}] {}", visible(&line.text)),
     };
     let lines: Vec<_> = report.console.iter().map(line).collect();
     let text = lines.join("\n");

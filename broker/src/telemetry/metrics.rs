@@ -23,6 +23,10 @@ pub(super) enum Measured {
     Call {
         allowed: bool,
     },
+    /// A session asked for full descriptions.
+    Fetch {
+        too_often: bool,
+    },
     Request {
         tool: String,
         error: Option<String>,
@@ -35,7 +39,35 @@ type Attributes = Vec<(&'static str, String)>;
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
     durations: BTreeMap<(&'static str, Attributes), Durations>,
-    calls: BTreeMap<bool, u64>,
+    counts: BTreeMap<Counted, u64>,
+}
+
+/// What is counted, by one attribute of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Counted {
+    name: &'static str,
+    unit: &'static str,
+    attribute: (&'static str, &'static str),
+}
+
+impl Counted {
+    fn call(allowed: bool) -> Self {
+        let word = if allowed { "allow" } else { "deny" };
+        Self {
+            name: "airlock.calls",
+            unit: "{call}",
+            attribute: ("airlock.decision", word),
+        }
+    }
+
+    fn fetch(too_often: bool) -> Self {
+        let word = if too_often { "too-often" } else { "shown" };
+        Self {
+            name: "airlock.descriptions.fetches",
+            unit: "{fetch}",
+            attribute: ("airlock.fetch.outcome", word),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -55,7 +87,8 @@ impl Metrics {
                     ms,
                 );
             }
-            Measured::Call { allowed } => *self.calls.entry(allowed).or_default() += 1,
+            Measured::Call { allowed } => self.count(Counted::call(allowed)),
+            Measured::Fetch { too_often } => self.count(Counted::fetch(too_often)),
             Measured::Request { tool, error, ms } => {
                 let mut attributes = vec![
                     ("gen_ai.tool.name", tool),
@@ -65,6 +98,10 @@ impl Metrics {
                 self.duration("mcp.client.operation.duration", attributes, ms);
             }
         }
+    }
+
+    fn count(&mut self, counted: Counted) {
+        *self.counts.entry(counted).or_default() += 1;
     }
 
     fn duration(&mut self, name: &'static str, attributes: Attributes, ms: u64) {
@@ -114,19 +151,22 @@ impl Metrics {
             })
         };
         let mut told: Vec<_> = by_name.into_iter().map(histogram).collect();
-        let point = |(allowed, count): (&bool, &u64)| {
-            let word = if *allowed { "allow" } else { "deny" };
-            let attributes = [attribute("airlock.decision", &json!(word))];
-            times(json!({"attributes": attributes, "asInt": count.to_string()}))
-        };
-        let points: Vec<_> = self.calls.iter().map(point).collect();
-        if !points.is_empty() {
-            told.push(json!({
-                "name": "airlock.calls",
-                "unit": "{call}",
-                "sum": {"aggregationTemporality": 2, "isMonotonic": true, "dataPoints": points},
-            }));
+        let mut sums: BTreeMap<(&str, &str), Vec<Value>> = BTreeMap::new();
+        for (counted, count) in &self.counts {
+            let (key, word) = counted.attribute;
+            let attributes = [attribute(key, &json!(word))];
+            let points = sums.entry((counted.name, counted.unit)).or_default();
+            points.push(times(
+                json!({"attributes": attributes, "asInt": count.to_string()}),
+            ));
         }
+        told.extend(sums.into_iter().map(|((name, unit), points)| {
+            json!({
+                "name": name,
+                "unit": unit,
+                "sum": {"aggregationTemporality": 2, "isMonotonic": true, "dataPoints": points},
+            })
+        }));
         told
     }
 }
@@ -146,6 +186,9 @@ mod tests {
             });
         }
         metrics.take(Measured::Call { allowed: true });
+        for too_often in [false, true, true] {
+            metrics.take(Measured::Fetch { too_often });
+        }
         let told = metrics.told(1, 2);
         let point = &told[0]["histogram"]["dataPoints"][0];
         assert_eq!(point["count"], "3");
@@ -153,5 +196,11 @@ mod tests {
         assert_eq!(point["bucketCounts"][BOUNDS_S.len()], "1");
         assert_eq!(point["startTimeUnixNano"], "1000000");
         assert_eq!(told[1]["sum"]["dataPoints"][0]["asInt"], "1");
+        let fetches = &told[2]["sum"]["dataPoints"];
+        assert_eq!(told[2]["name"], "airlock.descriptions.fetches");
+        assert_eq!(
+            (&fetches[0]["asInt"], &fetches[1]["asInt"]),
+            (&json!("1"), &json!("2"))
+        );
     }
 }

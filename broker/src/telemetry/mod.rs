@@ -15,6 +15,7 @@ use std::sync::Arc;
 use airlock_core::id::RunId;
 
 use export::Exporter;
+use metrics::Measured;
 
 pub use settings::TelemetryConfig;
 pub(crate) use spans::{RunTrace, TraceIds};
@@ -34,6 +35,13 @@ impl Telemetry {
         match &self.0 {
             Some(exporter) => RunTrace::begin(Arc::clone(exporter), run, parent, now_ms),
             None => RunTrace::off(),
+        }
+    }
+
+    /// A session asked for full descriptions, perhaps more often than it may.
+    pub(crate) fn fetched(&self, too_often: bool) {
+        if let Some(exporter) = &self.0 {
+            exporter.measure(Measured::Fetch { too_often });
         }
     }
 

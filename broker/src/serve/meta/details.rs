@@ -140,9 +140,9 @@ pub(in crate::serve) fn disclose<'a>(
     session: &HostSession,
     wanted: &[String],
 ) -> Result<Shelved<'a>, String> {
-    session
-        .fetch(desk.now_ms())
-        .map_err(|too_often| too_often.to_string())?;
+    let fetched = session.fetch(desk.now_ms());
+    shelf.broker.note_fetch(fetched.is_err());
+    fetched.map_err(|too_often| too_often.to_string())?;
     let shelved = look_up(shelf, wanted);
     let current: Vec<_> = shelved.found.iter().map(|it| shelf.current(it)).collect();
     session.disclose(&current);

@@ -108,7 +108,7 @@ pub(super) async fn call(
             call::call(desk, shelf, request, args).await
         }
         SERVERS => servers::search(shelf, args),
-        ENABLE => servers::enable(shelf, args).await,
+        ENABLE => servers::enable(desk, shelf, args).await,
         DISABLE => servers::disable(shelf, args).await,
         _ => return None,
     };

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{Answered, only};
 use crate::broker::{ServerState, ServerStatus};
 use crate::serve::awaiting::word;
+use crate::serve::desk::Desk;
 use crate::serve::rpc::{put, shown, text_of};
 use crate::serve::shelf::Shelf;
 
@@ -61,13 +62,15 @@ pub(super) fn search(shelf: &Shelf, args: &Map<String, Value>) -> Answered {
         Ok(query) => query.unwrap_or_default().trim(),
         Err(why) => return Answered::wrong(why),
     };
+    // As they stand now: the shelf follows a moment later.
+    let known = shelf.broker.known();
     let servers: Vec<&ServerStatus> = if query.is_empty() {
-        shelf.known.servers.iter().collect()
+        known.servers.iter().collect()
     } else {
-        let index = Index::new(shelf.known.servers.iter().map(|it| document(shelf, it)));
+        let index = Index::new(known.servers.iter().map(|it| document(shelf, it)));
         let places = index.ranked(query).into_iter();
         places
-            .filter_map(|place| shelf.known.servers.get(place))
+            .filter_map(|place| known.servers.get(place))
             .collect()
     };
     let text: String = servers.iter().map(|it| line(it)).collect();
@@ -82,7 +85,7 @@ pub(super) fn search(shelf: &Shelf, args: &Map<String, Value>) -> Answered {
     }
 }
 
-pub(super) async fn enable(shelf: &Shelf, args: &Map<String, Value>) -> Answered {
+pub(super) async fn enable(desk: &Desk, shelf: &Shelf, args: &Map<String, Value>) -> Answered {
     let server = match server(shelf, args) {
         Ok(server) => server,
         Err(why) => return Answered::wrong(why),
@@ -92,6 +95,10 @@ pub(super) async fn enable(shelf: &Shelf, args: &Map<String, Value>) -> Answered
         let mut why = why;
         shelf.broker.strike(&mut why);
         return Answered::wrong(format!("`{name}` cannot be started: {why}"));
+    }
+    // Whoever searches next finds its tools.
+    if let Err(refusal) = desk.seen(std::slice::from_ref(name)).await {
+        return Answered::Refused(refusal);
     }
     let known = shelf.broker.known();
     let servers = known.standing.catalog.servers().iter();

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 
 use super::wire::post_and_hear;
 use crate::broker::{Broker, InProcessTool, ToolFailure};
+use crate::config::Server;
 use crate::scratch::Scratch;
 use crate::serve::{Gate, Serve, Settings, rpc};
 use crate::upstream::Era;
@@ -179,9 +180,23 @@ impl House {
         self.scratch.path().display().to_string()
     }
 
+    /// One with a server behind it, and nothing else.
+    pub(super) async fn before(server: Server, settings: Settings) -> Self {
+        let scratch = Scratch::new();
+        let builder = Broker::builder().state_dir(scratch.path());
+        let builder = builder.servers([server]).servers_join_later(true);
+        let broker = builder.allow("*.*").unwrap().build().await.unwrap();
+        Self::open_with(scratch, broker, settings).await
+    }
+
     async fn open_in(scratch: Scratch, settings: Settings) -> Self {
+        let broker = broker(&scratch).await;
+        Self::open_with(scratch, broker, settings).await
+    }
+
+    async fn open_with(scratch: Scratch, broker: Broker, settings: Settings) -> Self {
         let serve = Serve::new(settings).unwrap();
-        serve.ready(broker(&scratch).await);
+        serve.ready(broker);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let gate = Gate::new(address, None).unwrap();

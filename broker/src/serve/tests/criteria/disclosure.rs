@@ -24,13 +24,15 @@ shown! {
     sessions_open_nothing_for_each_other: ["pd-5.1-4", "pd-5.2-2", "pd-9-8"];
     a_session_that_is_over_opens_nothing: ["pd-5.2-3", "pd-5.2-4", "pd-10.3-2"];
     rules_and_approvals_stay_where_they_were:
-        ["pd-5.3-1", "pd-5.3-2", "pd-10.1-1", "pd-10.1-2"];
+        ["pd-5.3-1", "pd-5.3-2", "pd-10.1-1", "pd-10.1-2", "pd-10.1-3"];
+    a_call_is_looked_at_when_it_is_made: ["pd-5.3-4"];
+    a_host_may_keep_what_it_has_read: ["pd-7.2-4"];
     an_unknown_tool_is_named_beside_the_others: ["pd-6.3-1"];
     a_file_for_each_tool_is_read_anew_when_it_changes:
-        ["pd-4.4-4", "pd-7.1-1", "pd-7.2-1", "pd-7.2-2", "pd-7.2-3"];
+        ["pd-4.4-4", "pd-7.1-1", "pd-7.1-2", "pd-7.2-2", "pd-7.2-3"];
     the_recommended_prompt_has_the_whole_workflow:
-        ["pd-8.2-1", "pd-8.2-2", "pd-8.2-3", "pd-8.2-4"];
-    what_may_never_be_called_is_not_shown: ["pd-10.2-1", "pd-10.2-2"];
+        ["pd-8.2-1", "pd-8.2-2", "pd-8.2-3", "pd-8.2-4", "pd-8.2-5"];
+    what_may_never_be_called_is_not_shown: ["pd-5.3-3", "pd-10.2-1", "pd-10.2-2"];
     texts_hide_nothing: ["pd-10.2-3"];
     fetches_have_a_rate: ["pd-10.3-1"];
 }
@@ -256,6 +258,26 @@ async fn rules_and_approvals_stay_where_they_were(way: Way) {
     );
 }
 
+async fn a_call_is_looked_at_when_it_is_made(way: Way) {
+    let mut host = progressive(way).await;
+    host.descriptions("?tools=word_echo").await;
+    let wrong = host.call("word_echo", json!({"text": 7})).await;
+    assert!(is_error(&wrong), "{wrong}");
+    assert!(text(&wrong).contains("invalid-arguments"), "{wrong}");
+    let right = host.call("word_echo", json!({"text": "7"})).await;
+    assert_eq!(right["structuredContent"], json!({"text": "7"}), "{right}");
+}
+
+async fn a_host_may_keep_what_it_has_read(way: Way) {
+    let mut host = progressive(way).await;
+    let first = host.descriptions("?tools=word_echo").await;
+    host.descriptions("?tools=word_to-upper").await;
+    assert_eq!(host.descriptions("?tools=word_echo").await, first);
+    // The digest says whether what was kept is what the tool is now.
+    assert!(first["word_echo"]["digest"].is_string(), "{first}");
+    assert!(!is_error(&host.call("word_echo", json!({})).await));
+}
+
 async fn an_unknown_tool_is_named_beside_the_others(way: Way) {
     let mut host = progressive(way).await;
     let found = host.descriptions("?tools=word_echo,unknown_tool").await;
@@ -280,6 +302,8 @@ async fn a_file_for_each_tool_is_read_anew_when_it_changes(way: Way) {
 
 async fn the_recommended_prompt_has_the_whole_workflow(way: Way) {
     let mut host = progressive(way).await;
+    let prompts = host.request("prompts/list", json!({})).await.unwrap();
+    assert_eq!(prompts["prompts"][0]["name"], "use_tools", "{prompts}");
     let params = json!({"name": "use_tools"});
     let prompt = host.request("prompts/get", params).await.unwrap();
     let said = prompt["messages"][0]["content"]["text"].as_str().unwrap();

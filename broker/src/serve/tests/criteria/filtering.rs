@@ -9,7 +9,7 @@ shown! {
     groups_are_listed_with_what_they_are: ["gt-groups"];
     tags_are_listed_with_what_they_are: ["gt-tags"];
     tools_carry_their_groups_and_tags: ["gt-carried", "gt-many", "gt-across"];
-    a_filter_takes_any_group_and_every_tag: ["gt-any", "gt-all", "gt-both"];
+    a_filter_takes_any_group_and_every_tag: ["gt-any", "gt-all", "gt-both", "gt-once"];
     without_a_filter_everything_is_as_it_was: ["gt-absent"];
 }
 
@@ -98,6 +98,10 @@ async fn a_filter_takes_any_group_and_every_tag(way: Way) {
             vec!["clock_wait", "word_echo"],
         ),
         (json!({"groups": ["clock", "nothing"]}), vec!["clock_wait"]),
+        (
+            json!({"groups": ["clock", "trying"]}),
+            vec!["clock_wait", "word_echo"],
+        ),
         (json!({"tags": ["stable"]}), vec!["clock_wait", "word_echo"]),
         (json!({"tags": ["stable", "slow"]}), vec!["clock_wait"]),
         (

@@ -5,17 +5,19 @@ use super::super::*;
 use super::shown;
 
 shown! {
-    few_tools_are_there_at_once_and_many_as_needed: ["bp-threshold"];
+    few_tools_are_there_at_once_and_many_as_needed: ["bp-threshold", "bp-defer"];
     words_and_patterns_find_tools: ["bp-search", "bp-keywords"];
     search_then_details_then_the_call: ["bp-layers", "bp-by-server"];
     there_are_levels_of_detail: ["bp-levels", "bp-typed", "bp-any"];
-    one_tool_calls_all_and_the_list_stays: ["bp-stable"];
+    one_tool_calls_all_and_the_list_stays: ["bp-stable", "bp-append"];
     only_the_result_and_the_console_return: ["bp-final"];
     running_a_script_approves_none_of_its_calls: ["bp-each-call"];
     a_yes_to_calls_like_it_is_checked_for_each: ["bp-grant"];
     a_script_has_no_network: ["bp-no-network"];
     a_script_ends_in_time: ["bp-limits"];
+    a_script_has_bounded_memory: ["bp-memory"];
     long_output_is_cut: ["bp-output"];
+    the_console_hides_nothing: ["bp-clean-output"];
     a_failed_call_is_an_exception: ["bp-throws"];
     what_nobody_caught_is_the_result: ["bp-uncaught"];
 }
@@ -42,6 +44,7 @@ async fn few_tools_are_there_at_once_and_many_as_needed(way: Way) {
         let mut host = Host::connect(way, settings).await;
         let list = host.request("tools/list", json!({})).await.unwrap();
         assert_eq!(list.to_string().contains("It is polite."), at_once);
+        assert_eq!(list.to_string().contains("echo"), at_once, "{list}");
         let result = host.run("return await word.echo({})").await;
         assert_eq!(is_error(&result), !at_once, "{result}");
     }
@@ -100,6 +103,13 @@ async fn there_are_levels_of_detail(way: Way) {
 }
 
 async fn one_tool_calls_all_and_the_list_stays(way: Way) {
+    for mode in [Mode::Code, Mode::Progressive] {
+        let mut host = Host::connect(way, in_mode(mode)).await;
+        let before = host.request("tools/list", json!({})).await.unwrap();
+        host.descriptions("?tools=word.echo").await;
+        let after = host.request("tools/list", json!({})).await.unwrap();
+        assert_eq!(before["tools"], after["tools"], "{mode:?}");
+    }
     let mut host = Host::connect(way, in_mode(Mode::Stable)).await;
     let before = host.request("tools/list", json!({})).await.unwrap();
     host.call("get_tool_details", json!({"tools": ["word.echo"]}))
@@ -203,6 +213,25 @@ async fn a_script_ends_in_time(way: Way) {
         let code = &result["structuredContent"]["code"];
         assert!(is_error(&result) && code == "limit-time", "{result}");
     }
+}
+
+async fn a_script_has_bounded_memory(way: Way) {
+    let mut host = knowing(way).await;
+    let code = "const all = []; for (;;) all.push('x'.repeat(1000000) + all.length)";
+    let result = host.run(code).await;
+    let code = &result["structuredContent"]["code"];
+    assert!(is_error(&result) && code == "limit-memory", "{result}");
+}
+
+async fn the_console_hides_nothing(way: Way) {
+    let mut host = knowing(way).await;
+    let hidden = "\u{1b}[31m\u{202e}a line\u{200b}";
+    let code = format!("console.log('{hidden}'); console.error('{hidden}')");
+    let result = host.run(&code).await;
+    let said = text(&result);
+    assert!(said.contains("a line"), "{said:?}");
+    let is_hidden = |it: char| matches!(it, '\u{202e}' | '\u{200b}' | '\u{1b}');
+    assert!(!said.contains(is_hidden), "{said:?}");
 }
 
 async fn long_output_is_cut(way: Way) {
