@@ -251,6 +251,12 @@ const STATEMENTS: &[(&str, Strength, &str)] = &[
         Should,
         "without an output schema the result is any",
     ),
+    ("bp-extract", May, "a fast model reads a value for a script"),
+    (
+        "bp-extract-checked",
+        Must,
+        "what it read is used only when it fits the schema",
+    ),
     ("bp-final", Must, "only the result and the console return"),
     (
         "bp-each-call",

@@ -10,6 +10,7 @@ shown! {
     search_then_details_then_the_call: ["bp-layers", "bp-by-server"];
     there_are_levels_of_detail: ["bp-levels", "bp-typed", "bp-any"];
     one_tool_calls_all_and_the_list_stays: ["bp-stable", "bp-append"];
+    a_model_reads_a_value_and_what_fits_is_used: ["bp-extract", "bp-extract-checked"];
     only_the_result_and_the_console_return: ["bp-final"];
     running_a_script_approves_none_of_its_calls: ["bp-each-call"];
     a_yes_to_calls_like_it_is_checked_for_each: ["bp-grant"];
@@ -119,6 +120,41 @@ async fn one_tool_calls_all_and_the_list_stays(way: Way) {
     assert_eq!(result["structuredContent"], json!({"text": "a"}));
     let after = host.request("tools/list", json!({})).await.unwrap();
     assert_eq!(before["tools"], after["tools"]);
+}
+
+const EXTRACTS: &str = "const schema = {type: 'object', properties: {age: {type: 'integer'}}};
+    return await airlock.extract({value: 'Ada, 36', schema}).catch((e) => e.code)";
+
+/// What a script has of a value that the host's model reads in these words.
+async fn read_as(way: Way, words: &str) -> Value {
+    let mut host = knowing_as(way, json!({"sampling": {}})).await;
+    let content = json!({"type": "text", "text": words});
+    let answer = json!({"role": "assistant", "model": "m", "content": content});
+    let mut params = json!({"name": "run_script", "arguments": {"code": EXTRACTS}});
+    let result = if way.era == Era::Legacy {
+        let id = host.begin("tools/call", params).await;
+        let asked = host.asked().await;
+        let reply = json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer});
+        host.say(&reply.to_string()).await;
+        host.answer_to(id).await.unwrap()
+    } else {
+        let first = host.request("tools/call", params.clone()).await.unwrap();
+        let wishes = first["inputRequests"].as_object().unwrap();
+        let answers = wishes.keys().map(|key| (key.clone(), answer.clone()));
+        params["inputResponses"] = answers.collect::<serde_json::Map<_, _>>().into();
+        params["requestState"] = first["requestState"].clone();
+        host.request("tools/call", params).await.unwrap()
+    };
+    result["structuredContent"]["value"].clone()
+}
+
+async fn a_model_reads_a_value_and_what_fits_is_used(way: Way) {
+    for (words, expected) in [
+        (r#"{"age": 36}"#, json!({"age": 36})),
+        (r#"{"age": "36"}"#, json!("extract-failed")),
+    ] {
+        assert_eq!(read_as(way, words).await, expected, "{words}");
+    }
 }
 
 async fn only_the_result_and_the_console_return(way: Way) {
