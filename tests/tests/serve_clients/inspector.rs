@@ -1,25 +1,50 @@
 //! The Inspector's command line. Each use is a host of its own: what it was shown
-//! lasts where the newer era hands out a handle. It carries no question to anybody.
+//! lasts where the newer era hands out a handle.
+//!
+//! What it cannot do is fixed in it (2.12.0 makes its client with `elicit`, `sample` and
+//! `progress` off, and no flag turns them on): it is asked nothing, so that an approval is
+//! given by the approver that airlock is configured with; and it shows no progress, also not
+//! when `--metadata progressToken=…` makes airlock tell it. It cancels by ending.
 
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tests::binary::airlock;
 use tests::command::{Home, start};
 use tests::real_hosts::{RealHosts, installed};
 use tests::serving::Serving;
 
-use super::args;
+use super::{args, endings};
 
 const LIST: &str = "return (await demo.tickets_list({})).tickets.length > 0";
 const ASK: &str = "return await demo.tickets_create({title: 'nobody can be asked'})";
 
+const WAIT: &str = "return await test.wait({})";
+/// Nothing takes longer here.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// One use of the Inspector on a server; what it prints as JSON.
 fn inspect(hosts: &RealHosts, home: &Home, era: &str, server: &[String], more: &[&str]) -> Value {
+    let mut command = inspector(hosts, home, era, server, more);
+    start(&mut command, "").wait().json()
+}
+
+fn inspector(
+    hosts: &RealHosts,
+    home: &Home,
+    era: &str,
+    server: &[String],
+    more: &[&str],
+) -> Command {
     let mut command = hosts.npm_program("mcp-inspector");
     home.dress(&mut command);
     command.args(["--cli", "--format", "json", "--quiet"]);
     command.args(["--protocol-era", era]).args(more);
     command.arg("--").args(server);
-    start(&mut command, "").wait().json()
+    command
 }
 
 fn call(
@@ -64,6 +89,23 @@ fn check(hosts: &RealHosts, home: &Home, server: &[String], lasts: bool) {
     }
 }
 
+/// airlock as the Inspector starts it.
+fn child() -> Vec<String> {
+    let mut server = vec![airlock().display().to_string()];
+    server.extend(["serve".to_owned(), "--quiet".to_owned()]);
+    server.extend(args());
+    server
+}
+
+/// The same with all descriptions shown at once.
+fn told_at_once(args: Vec<String>) -> Vec<String> {
+    let full = |it: String| match it.as_str() {
+        "progressive" => "full".to_owned(),
+        _ => it,
+    };
+    args.into_iter().map(full).collect()
+}
+
 #[test]
 fn the_inspector_searches_reads_and_runs_over_http() {
     let Some(hosts) = installed() else { return };
@@ -75,21 +117,10 @@ fn the_inspector_searches_reads_and_runs_over_http() {
 fn the_inspector_searches_and_reads_over_stdio() {
     let Some(hosts) = installed() else { return };
     let home = Home::new();
-    let mut server = vec![airlock().display().to_string()];
-    server.extend(["serve".to_owned(), "--quiet".to_owned()]);
-    server.extend(args());
+    let server = child();
     check(hosts, &home, &server, false);
     // What is disclosed at once needs no second process.
-    let whole: Vec<_> = server
-        .into_iter()
-        .map(|it| {
-            if it == "progressive" {
-                "full".to_owned()
-            } else {
-                it
-            }
-        })
-        .collect();
+    let whole = told_at_once(server);
     let ran = call(
         hosts,
         &home,
@@ -98,4 +129,75 @@ fn the_inspector_searches_and_reads_over_stdio() {
         ("run_script", json!({"code": LIST})),
     );
     assert_eq!(ran["structuredContent"]["value"], true, "{ran}");
+}
+
+/// A person who says yes to each call by itself.
+fn agreeing(home: &Home) -> PathBuf {
+    let yes = r#"sed -n 's/.*"nonce":"\([^"]*\)".*/{"nonce":"\1","answer":"allow-once"}/p'"#;
+    let program = home.write("yes.sh", format!("{yes}\n"));
+    let line = format!(
+        "approver = {}\n",
+        json!(format!("command:sh {}", program.display()))
+    );
+    home.write("airlock.toml", line)
+}
+
+#[test]
+fn the_inspector_has_a_call_approved_by_whom_airlock_asks() {
+    let Some(hosts) = installed() else { return };
+    for era in ["legacy", "modern"] {
+        let home = Home::new();
+        let config = agreeing(&home).display().to_string();
+        let mut server = told_at_once(child());
+        server.extend(["--config".to_owned(), config]);
+        let script = ("run_script", json!({"code": ASK}));
+        let approved = call(hosts, &home, era, &server, script);
+        let report = &approved["structuredContent"];
+        assert_eq!(report["status"], "done", "{era}: {approved}");
+        let made = &report["calls"][0];
+        assert_eq!(made["tool"], "demo.tickets_create", "{approved}");
+        assert_eq!(made["outcome"], "returned", "{approved}");
+    }
+}
+
+/// Until something holds of the journals.
+fn wait_for(home: &Home, holds: impl Fn(&str) -> bool) {
+    let since = Instant::now();
+    let text = |journal: &PathBuf| std::fs::read_to_string(journal).unwrap_or_default();
+    loop {
+        let all: String = home.journals().iter().map(text).collect();
+        if holds(&all) {
+            return;
+        }
+        assert!(since.elapsed() < PATIENCE, "{all}");
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+/// The Inspector is ended while a call of its run waits: the run is cancelled, and says so.
+fn cancels(hosts: &RealHosts, home: &Home, era: &str, server: &[String]) {
+    let script = json!({"code": WAIT}).to_string();
+    let more = ["--method", "tools/call", "--tool-name", "run_script"];
+    let more: Vec<_> = more
+        .into_iter()
+        .chain(["--tool-args-json", &script])
+        .collect();
+    let mut command = inspector(hosts, home, era, server, &more);
+    let running = start(&mut command, "");
+    wait_for(home, |all| all.contains("\"decided\""));
+    running.signal(Signal::INT);
+    wait_for(home, |all| all.contains("\"ended\""));
+    assert_eq!(endings(home), ["cancelled"], "{era}");
+    running.wait();
+}
+
+#[test]
+fn the_inspector_cancels_a_run_by_ending() {
+    let Some(hosts) = installed() else { return };
+    for era in ["legacy", "modern"] {
+        cancels(hosts, &Home::new(), era, &told_at_once(child()));
+    }
+    // Over HTTP the newer era takes hanging up for cancelling; the older one does not.
+    let serving = Serving::start(told_at_once(args()));
+    cancels(hosts, &serving.home, "modern", &[serving.url()]);
 }
