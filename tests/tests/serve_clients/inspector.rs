@@ -188,7 +188,8 @@ fn cancels(hosts: &RealHosts, home: &Home, era: &str, server: &[String]) {
     running.signal(Signal::INT);
     wait_for(home, |all| all.contains("\"ended\""));
     assert_eq!(endings(home), ["cancelled"], "{era}");
-    running.wait();
+    // How the Inspector itself ends is its own affair.
+    let _ = running.wait();
 }
 
 #[test]
