@@ -63,7 +63,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The same sources and compilers make the same bytes, wherever they are built.
+/// The same sources and compilers make the same bytes, in one source folder.
 fn hold_against_committed(line: &str, accept: bool) -> Result<()> {
     let path = paths::root().join(DIGESTS);
     let committed = fs::read_to_string(&path).unwrap_or_default();
