@@ -43,6 +43,17 @@ pub struct Description {
     pub output_is_observed: bool,
     /// What somebody here says besides; see [`crate::tool_file`].
     pub file: Option<Arc<ToolFile>>,
+    /// Nothing that a server could say.
+    pub shorthand: Shorthand,
+}
+
+/// How else than by one object under its server a script may call a tool of our own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Shorthand {
+    /// It is a global of its own name, too.
+    pub is_global: bool,
+    /// The names of its arguments for a script that gives values instead of one object.
+    pub order: &'static [&'static str],
 }
 
 /// What the server says about its tool (`annotations`). Nobody has checked it.
@@ -125,6 +136,7 @@ impl Description {
             upstream: digest,
             output_is_observed: false,
             file: None,
+            shorthand: Shorthand::default(),
         })
     }
 

@@ -187,7 +187,7 @@ const RESERVED_WORDS: [&str; 53] = [
     "var",
 ];
 
-const GLOBALS: [&str; 85] = [
+const GLOBALS: [&str; 84] = [
     "while",
     "with",
     "yield",
@@ -261,7 +261,6 @@ const GLOBALS: [&str; 85] = [
     "encodeURIComponent",
     "escape",
     "exports",
-    "extract",
     "globalThis",
     "input",
     "int",

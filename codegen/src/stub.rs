@@ -34,6 +34,10 @@ pub struct ToolStub {
     pub member: String,
     /// `global_member(...)`; absent when that name is taken or could mean two tools.
     pub flat: Option<String>,
+    /// A global of the member's name; absent for all but a few of our own, and when it is taken.
+    pub short: Option<String>,
+    /// The names of its arguments for a script that gives values instead of one object.
+    pub order: &'static [&'static str],
     /// Whether results are `{result: X}` and the script is given `X`.
     pub unwrap: bool,
 }
@@ -120,6 +124,8 @@ fn server_stubs(
                 description: *index,
                 wire_name: (*wire_name).to_owned(),
                 flat: Some(format!("{global}_{member}")),
+                short: description.shorthand.is_global.then(|| member.clone()),
+                order: description.shorthand.order,
                 member,
                 unwrap: description.unwraps(),
             }
@@ -146,7 +152,7 @@ fn renamed(server: &ServerStubs) -> Vec<NameNote> {
         .collect()
 }
 
-/// Takes away every flat name that two tools share, or that already means something.
+/// Takes away every global of a tool that two share, or that already means something.
 fn withdraw_ambiguous_flats(servers: &mut [ServerStubs]) -> Vec<NameNote> {
     let mut claims: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for server in servers.iter() {
@@ -155,9 +161,9 @@ fn withdraw_ambiguous_flats(servers: &mut [ServerStubs]) -> Vec<NameNote> {
             .or_default()
             .push(format!("server {}", server.server));
         for tool in &server.tools {
-            if let Some(flat) = &tool.flat {
+            for name in tool.flat.iter().chain(&tool.short) {
                 claims
-                    .entry(flat.clone())
+                    .entry(name.clone())
                     .or_default()
                     .push(format!("{}.{}", server.server, tool.wire_name));
             }
@@ -166,6 +172,7 @@ fn withdraw_ambiguous_flats(servers: &mut [ServerStubs]) -> Vec<NameNote> {
     claims.retain(|flat, tools| tools.len() > 1 || names::is_known_global(flat));
     for tool in servers.iter_mut().flat_map(|server| &mut server.tools) {
         tool.flat.take_if(|flat| claims.contains_key(flat));
+        tool.short.take_if(|short| claims.contains_key(short));
     }
     let told_apart = claims.into_iter().filter(|(_, tools)| tools.len() > 1);
     told_apart
@@ -227,6 +234,20 @@ mod tests {
                 "`a_b_c` is not installed, it could mean a.b_c or a_b.c",
             ]
         );
+    }
+
+    #[test]
+    fn a_short_name_gives_way_to_whatever_else_has_it() {
+        let mut read = describe("own", "read");
+        read.shorthand.is_global = true;
+        let short = |others: &[Description]| {
+            let tools: Vec<_> = others.iter().chain([&read]).cloned().collect();
+            let table = StubTable::build(&tools);
+            let mut tools = table.servers.into_iter().flat_map(|it| it.tools);
+            tools.find_map(|tool| tool.short)
+        };
+        assert_eq!(short(&[describe("fs", "read")]).as_deref(), Some("read"));
+        assert_eq!(short(&[describe("read", "file")]), None);
     }
 
     #[test]

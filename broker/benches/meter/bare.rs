@@ -193,6 +193,8 @@ fn stubs() -> Vec<ServerStubs> {
     let stub = |tool: &str| ToolStub {
         member: tool.to_owned(),
         flat: format!("bench_{tool}"),
+        short: String::new(),
+        order: Vec::new(),
     };
     vec![ServerStubs {
         name: "bench".to_owned(),

@@ -22,6 +22,10 @@ pub struct Tool {
     pub member: String,
     /// Name of the flat form, `server_tool(...)`; empty when it would collide.
     pub flat: String,
+    /// A global of its own besides; empty for all but a few of our own.
+    pub short: String,
+    /// The names of its arguments for a script that gives values instead of one object.
+    pub order: &'static [&'static str],
     pub description_digest: Digest,
     /// Of what its server itself says of it, without any tool file.
     pub upstream_digest: Digest,
@@ -192,8 +196,10 @@ impl Catalog {
             }
             for tool in &server.tools {
                 claim(&mut members, &tool.member)?;
-                if !tool.flat.is_empty() {
-                    claim(&mut names, &tool.flat)?;
+                for name in [&tool.flat, &tool.short] {
+                    if !name.is_empty() {
+                        claim(&mut names, name)?;
+                    }
                 }
                 if tool.id.server != server.name {
                     let server = server.name.0.to_string();
@@ -262,6 +268,8 @@ impl Catalog {
         let stub = |tool: &Arc<Tool>| ToolStub {
             member: tool.member.clone(),
             flat: tool.flat.clone(),
+            short: tool.short.clone(),
+            order: tool.order.iter().map(ToString::to_string).collect(),
         };
         self.servers
             .iter()

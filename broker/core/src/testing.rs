@@ -18,6 +18,8 @@ pub(crate) fn tool(id: &str) -> Tool {
     Tool {
         member: id.tool.0.to_string(),
         flat: String::new(),
+        short: String::new(),
+        order: &[],
         description_digest: Digest::of(id.to_string().as_bytes()),
         upstream_digest: Digest::of(id.to_string().as_bytes()),
         whose: Whose::Other,

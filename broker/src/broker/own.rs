@@ -10,7 +10,7 @@ use airlock_core::facts::Writes;
 use airlock_core::flow::{Label, Labelling, Labels, Sayings};
 use airlock_core::id::{Digest, ToolId};
 use airlock_core::outcome::{LostCause, Reply};
-use codegen::description::Description;
+use codegen::description::{Description, Shorthand};
 use codegen::validate::Validator;
 use serde_json::{Map, Value, json};
 
@@ -63,7 +63,8 @@ pub(super) fn offered(own: Own) -> Offered {
 /// The same for a check without a broker.
 pub(crate) fn descriptions(own: Own) -> Vec<Description> {
     let parsed = |tool: &Value| Description::parse(OWN_SERVER, tool).ok();
-    own.listed().iter().filter_map(parsed).collect()
+    let all = own.listed();
+    all.iter().filter_map(parsed).map(shortened).collect()
 }
 
 impl Own {
@@ -147,6 +148,25 @@ fn discovery() -> Vec<Value> {
         "annotations": {"readOnlyHint": true},
     });
     vec![search, describe]
+}
+
+/// With the ways besides in which scripts may call a tool of this server.
+pub(super) fn shortened(description: Description) -> Description {
+    let shorthand = match (&*description.server, &*description.name) {
+        (OWN_SERVER, SEARCH) => Shorthand {
+            is_global: false,
+            order: &["query"],
+        },
+        (OWN_SERVER, EXTRACT) => Shorthand {
+            is_global: true,
+            order: &["value", "schema"],
+        },
+        _ => Shorthand::default(),
+    };
+    Description {
+        shorthand,
+        ..description
+    }
 }
 
 /// What has to be known of a tool of this server before it is called.

@@ -123,12 +123,69 @@ async fn they_are_declared_shortly_checked_like_any_tool_and_there_only_when_wan
     assert!(declared.contains("search(") && declared.contains("describe("));
     assert!(declared.len() < 900, "{} bytes: {declared}", declared.len());
     let wrong = broker
-        .check(&Script::body("await airlock.search('files')"))
+        .check(&Script::body("await airlock.describe('files')"))
         .await;
     assert!(wrong.has_error(), "{wrong:?}");
     let plain = Broker::builder().state_dir(scratch.path()).build().await;
     let plain = plain.unwrap();
     assert_eq!(plain.catalog().servers().len(), 0);
+}
+
+#[tokio::test]
+async fn a_script_may_give_values_and_say_extract_alone() {
+    let scratch = Scratch::new();
+    let builder = builder(&scratch).extractor(Reads).allow("*.*").unwrap();
+    let broker = builder.build().await.unwrap();
+    let own = [Pattern::parse("airlock.*").unwrap()];
+    let declared = broker.declarations(Level::Full, &own);
+    for line in [
+        "extract(a: { value: any; schema: ",
+        "extract(value: any, schema: ",
+        "declare const extract: typeof airlock.extract\n",
+        "search(a?: string | {",
+    ] {
+        assert!(declared.contains(line), "{line}: {declared}");
+    }
+    let code = "const found = await airlock.search('delete a file');
+        const texts = ['a', {b: 1}];
+        const read = await Promise.all(texts.map((it) => extract(it, {type: 'object'})));
+        return [found.tools[0].name, read]";
+    let report = report(&broker, code).await;
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    assert_eq!(
+        value(&report),
+        json!(["fs.remove", [{"saw": "a"}, {"saw": {"b": 1}}]])
+    );
+    let called: Vec<String> = report.calls.iter().map(|it| it.tool.to_string()).collect();
+    assert_eq!(
+        called,
+        ["airlock.search", "airlock.extract", "airlock.extract"]
+    );
+    for (wrong, expected) in [
+        ("await extract('a')", "needs `schema`"),
+        ("await extract('a', 'b')", "`schema` of `airlock.extract`"),
+        ("await extract('a', {}, 1)", "nothing more"),
+        ("return extract('a', {}).name", "await"),
+        ("await airlock.search(5)", "`query` of `airlock.search`"),
+        ("await airlock.search('a', 'b')", "nothing more"),
+        ("await airlock.search(['a'])", "not an array"),
+    ] {
+        let checked = broker.check(&Script::body(wrong)).await;
+        let [found] = checked.findings.as_slice() else {
+            panic!("{wrong}: {checked:?}")
+        };
+        assert!(found.message.contains(expected), "{wrong}: {found:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_script_that_has_an_extract_of_its_own_means_that_one() {
+    let scratch = Scratch::new();
+    let builder = builder(&scratch).extractor(Reads);
+    let broker = builder.build().await.unwrap();
+    let code = "function extract(a) { return a } return extract(1)";
+    let report = report(&broker, code).await;
+    assert_eq!((value(&report), report.calls.len()), (json!(1), 0));
 }
 
 #[tokio::test]

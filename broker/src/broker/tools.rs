@@ -70,7 +70,7 @@ impl Tools {
         for offer in offered {
             for tool in &offer.tools {
                 match Description::parse(&offer.server, tool) {
-                    Ok(description) => tools.describe(description, files),
+                    Ok(description) => tools.describe(own::shortened(description), files),
                     Err(bad) => tools.left_out(&offer.server, bad.to_string()),
                 }
             }
@@ -133,6 +133,8 @@ impl Tools {
             },
             member: stub.member.clone(),
             flat: stub.flat.clone().unwrap_or_default(),
+            short: stub.short.clone().unwrap_or_default(),
+            order: stub.order,
             description_digest: description.digest,
             upstream_digest: description.upstream,
             whose,

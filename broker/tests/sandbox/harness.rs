@@ -54,6 +54,8 @@ pub fn stubs() -> Vec<ServerStubs> {
             .map(|tool| ToolStub {
                 member: (*tool).to_owned(),
                 flat: format!("{name}_{tool}"),
+                short: String::new(),
+                order: Vec::new(),
             })
             .collect(),
     };

@@ -2,7 +2,7 @@
 
 use sandbox_protocol::{CallTicket, Outcome};
 
-use crate::harness::{BOUNDS, drive, echo, failure, run, run_with, start};
+use crate::harness::{BOUNDS, Told, drive, echo, failure, run, run_with, start};
 
 #[track_caller]
 fn gives(script: &str, expected: &str) {
@@ -325,6 +325,58 @@ fn a_rejection_that_nobody_awaits_is_a_warning() {
     );
 }
 
+/// A run in which `logs.search` is also the global `find` and takes two values in order.
+fn in_order(script: &str) -> Told {
+    let mut start = start(script);
+    start.stubs[0].tools[0].short = "find".to_owned();
+    start.stubs[0].tools[0].order = vec!["query".to_owned(), "limit".to_owned()];
+    drive(&start, BOUNDS, echo)
+}
+
+#[test]
+fn a_tool_that_says_so_takes_values_in_order_and_has_a_short_name() {
+    let told = in_order(
+        "await find('a \"b\"', 5);
+await logs.search(null); await logs_search([1], undefined);
+await find({query: 'c'}); await find(undefined, 2); await find();
+return [typeof find, find.name]",
+    );
+    assert_eq!(told.value(), r#"["function","find"]"#);
+    let expected = [
+        r#"{"query":"a \"b\"","limit":5}"#,
+        r#"{"query":null}"#,
+        r#"{"query":[1]}"#,
+        r#"{"query":"c"}"#,
+        r#"{"limit":2}"#,
+        "{}",
+    ];
+    assert_eq!(told.args(), expected);
+    assert_eq!((told.calls[0].line, told.calls[1].line), (1, 2));
+}
+
+#[test]
+fn values_in_order_are_bounded_and_refused_as_any_argument() {
+    for (args, expected) in [
+        ("'a', 1, 2", "it takes query, limit, and nothing more"),
+        ("[1]", "an array"),
+        ("Symbol()", "`query` is a symbol"),
+        ("'a', NaN", "`limit`"),
+        ("'a'.repeat(2 ** 20)", "larger than 1048576 bytes"),
+        (
+            "'a'.repeat(2 ** 20 - 20), 'b'.repeat(20)",
+            "larger than 1048576 bytes",
+        ),
+    ] {
+        let told = in_order(&format!(
+            "try {{ await find({args}) }} catch (e) {{ return e.message }}"
+        ));
+        assert!(told.value().contains(expected), "{args}: {}", told.value());
+    }
+    gives("return typeof find", "\"undefined\"");
+    let own = in_order("const find = (a) => a; return find(7)");
+    assert_eq!(own.value(), "7");
+}
+
 #[test]
 fn three_hundred_tools_are_all_there() {
     let mut start =
@@ -334,6 +386,8 @@ fn three_hundred_tools_are_all_there() {
         .map(|n| sandbox_protocol::ToolStub {
             member: format!("tool_{n}"),
             flat: format!("logs_tool_{n}"),
+            short: String::new(),
+            order: Vec::new(),
         })
         .collect();
     let told = drive(&start, BOUNDS, |call| {

@@ -181,6 +181,10 @@ impl<'a, 's> Reading<'a, 's, '_> {
                     Arguments::of(self, node, tool).one(only);
                 }
             }
+            several if !tool.stub.order.is_empty() => {
+                let several = several.iter().filter_map(Argument::as_expression);
+                Arguments::of(self, node, tool).in_order(&several.collect::<Vec<_>>());
+            }
             [_, second, ..] => {
                 let message = format!("`{}` takes one object, not several values", tool.name());
                 let suggestion = self.as_one_object(call, tool);

@@ -92,7 +92,7 @@ impl Reading<'_, '_, '_> {
         for (name, nodes) in names {
             if let Some(server) = self.surface.server(name) {
                 nodes.iter().for_each(|node| self.server(*node, server));
-            } else if let Some(tool) = self.surface.flat(name) {
+            } else if let Some(tool) = self.surface.global_tool(name) {
                 nodes.iter().for_each(|node| self.tool(*node, tool));
             } else if !is_global(name) {
                 self.unknown(name, &nodes);
@@ -170,7 +170,7 @@ impl Reading<'_, '_, '_> {
             return (false, Some(instead.to_owned()));
         }
         let own = self.scoping().symbol_names();
-        let given = self.surface.globals().chain(self.surface.flats());
+        let given = self.surface.globals().chain(self.surface.global_tools());
         let all = own.chain(given).chain(MORE_GLOBALS);
         if let Some(meant) = closest(name, all.filter(|it| *it != name)) {
             let is_own = self.scoping().symbol_names().any(|it| it == meant);

@@ -91,10 +91,14 @@ impl<'a> Surface<'a> {
         })
     }
 
-    pub(super) fn flat(&self, name: &str) -> Option<Tool<'a>> {
+    /// The tool that is a global of this name.
+    pub(super) fn global_tool(&self, name: &str) -> Option<Tool<'a>> {
         let mut servers = self.table.servers.iter();
         servers.find_map(|server| {
-            let has_name = |it: &&ToolStub| it.flat.as_deref() == Some(name);
+            let has_name = |it: &&ToolStub| {
+                let mut names = it.flat.iter().chain(&it.short);
+                names.any(|it| it == name)
+            };
             let stub = server.tools.iter().find(has_name)?;
             self.tool(server, &stub.member)
         })
@@ -121,9 +125,10 @@ impl<'a> Surface<'a> {
         self.table.servers.iter().map(|it| it.global.as_str())
     }
 
-    pub(super) fn flats(&self) -> impl Iterator<Item = &'a str> {
+    pub(super) fn global_tools(&self) -> impl Iterator<Item = &'a str> {
         let tools = self.table.servers.iter().flat_map(|it| &it.tools);
-        tools.filter_map(|it| it.flat.as_deref())
+        let names = tools.flat_map(|it| it.flat.iter().chain(&it.short));
+        names.map(String::as_str)
     }
 }
 

@@ -2,6 +2,8 @@
 //! written down is judged: a name stands for its value when it was declared with
 //! a literal and never changes, and everything else could be anything.
 
+mod in_order;
+
 use std::rc::Rc;
 
 use oxc_ast::ast::{Expression, ObjectExpression};
@@ -64,7 +66,12 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
     pub(super) fn one(mut self, argument: &'a Expression<'a>) {
         let shape = Rc::clone(&self.shape);
         let at = argument.span().start;
-        let unsuitable = match self.reading.known(argument) {
+        let known = self.reading.known(argument);
+        let is_object = matches!(known, Known::Nothing | Known::Object(_) | Known::Array(_));
+        if !is_object && !self.tool.stub.order.is_empty() && !matches!(known, Known::Undefined) {
+            return self.in_order(&[argument]);
+        }
+        let unsuitable = match known {
             Known::Undefined => return self.none(at),
             Known::Nothing | Known::Object(_) => None,
             Known::Text(_) => Some("a string"),

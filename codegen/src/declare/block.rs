@@ -66,6 +66,12 @@ pub(super) fn render(
         ));
     }
     text.push_str("}\n");
+    for stub in tools.iter().map(|tool| tool.stub) {
+        if let Some(short) = &stub.short {
+            let whole = format!("{}.{}", server.global, stub.member);
+            text.push_str(&format!("declare const {short}: typeof {whole}\n"));
+        }
+    }
     Block {
         text,
         uses_int: writer.uses_int,
@@ -101,7 +107,43 @@ fn signature(
         .output
         .as_ref()
         .map_or_else(|| "any".to_owned(), |it| writer.write(it, names, 0));
-    format!("{member}({parameter}): Promise<{output}>\n")
+    let in_order = in_order(stub.order, shape, names, writer);
+    match in_order.as_slice() {
+        [] => format!("{member}({parameter}): Promise<{output}>\n"),
+        // One more type for the argument is shorter than the result's once more.
+        [(_, only)] => {
+            let (name, of_object) = parameter.split_once(": ").unwrap_or(("a", &parameter));
+            format!("{member}({name}: {only} | {of_object}): Promise<{output}>\n")
+        }
+        several => {
+            let several = several
+                .iter()
+                .map(|(name, written)| format!("{name}: {written}"));
+            let several = several.collect::<Vec<_>>().join(", ");
+            format!(
+                "{member}({parameter}): Promise<{output}>\n{member}({several}): Promise<{output}>\n"
+            )
+        }
+    }
+}
+
+/// The arguments of a call that gives values instead of one object.
+fn in_order(
+    order: &'static [&'static str],
+    shape: &ToolShape,
+    names: &[String],
+    writer: &mut TypeWriter,
+) -> Vec<(String, String)> {
+    let Kind::Object(object) = &shape.input.kind else {
+        return Vec::new();
+    };
+    let mut find = |name: &&str| {
+        let property = object.properties.iter().find(|it| it.name == **name)?;
+        let optional = if property.required { "" } else { "?" };
+        let written = writer.write(&property.shape, names, 0);
+        Some((format!("{name}{optional}"), written))
+    };
+    order.iter().filter_map(&mut find).collect()
 }
 
 fn parameter(

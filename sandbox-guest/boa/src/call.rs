@@ -21,7 +21,7 @@ pub(crate) fn make(
     context: &mut Context,
 ) -> JsResult<JsValue> {
     let run = Run::of(context)?;
-    let encoded = match encode_args(args, &run, context) {
+    let encoded = match encode_args(server, tool, args, &run, context) {
         Ok(encoded) => encoded,
         Err(refusal) => return rejected(server, tool, refusal, &run, context),
     };
@@ -44,7 +44,13 @@ pub(crate) fn make(
     Ok(promise.into())
 }
 
-fn encode_args(args: &[JsValue], run: &Run, context: &mut Context) -> Result<Vec<u8>, Refusal> {
+fn encode_args(
+    server: u16,
+    tool: u16,
+    args: &[JsValue],
+    run: &Run,
+    context: &mut Context,
+) -> Result<Vec<u8>, Refusal> {
     let limits = run.limits.get();
     let bounds = Bounds {
         bytes_max: limits.args_bytes_max as usize,
@@ -53,6 +59,10 @@ fn encode_args(args: &[JsValue], run: &Run, context: &mut Context) -> Result<Vec
     let first = args.get_or_undefined(0);
     if first.is_undefined() && args.len() <= 1 {
         return Ok(b"{}".to_vec());
+    }
+    let order = order(server, tool, run);
+    if !order.is_empty() && (args.len() > 1 || !first.is_object()) {
+        return encode_in_order(args, &order, bounds, context);
     }
     let unsuitable = |what: &str| {
         Refusal::Unsayable(format!(
@@ -70,6 +80,46 @@ fn encode_args(args: &[JsValue], run: &Run, context: &mut Context) -> Result<Vec
         Some(encoded) => Err(unsuitable(&String::from_utf8_lossy(&encoded))),
         None => Err(unsuitable("undefined")),
     }
+}
+
+/// Values that stand for one object, whose names the tool has in an order.
+fn encode_in_order(
+    values: &[JsValue],
+    order: &[String],
+    bounds: Bounds,
+    context: &mut Context,
+) -> Result<Vec<u8>, Refusal> {
+    if values.len() > order.len() {
+        let message = format!("it takes {}, and nothing more", order.join(", "));
+        return Err(Refusal::Unsayable(message));
+    }
+    let mut object = b"{".to_vec();
+    for (name, value) in order.iter().zip(values) {
+        let left = Bounds {
+            bytes_max: bounds.bytes_max.saturating_sub(object.len()),
+            depth_max: bounds.depth_max.saturating_sub(1),
+        };
+        let Some(text) = to_json::encode(value, name, Purpose::Arguments, left, context)? else {
+            continue;
+        };
+        if object.len() > 1 {
+            object.push(b',');
+        }
+        object.extend_from_slice(format!("\"{name}\":").as_bytes());
+        object.extend_from_slice(&text);
+    }
+    object.push(b'}');
+    if object.len() > bounds.bytes_max {
+        return Err(Refusal::TooLarge);
+    }
+    Ok(object)
+}
+
+fn order(server: u16, tool: u16, run: &Run) -> Vec<String> {
+    let stubs = run.stubs.borrow();
+    let tools = stubs.get(usize::from(server)).map(|server| &server.tools);
+    let stub = tools.and_then(|tools| tools.get(usize::from(tool)));
+    stub.map(|stub| stub.order.clone()).unwrap_or_default()
 }
 
 fn rejected(

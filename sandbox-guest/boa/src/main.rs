@@ -64,6 +64,8 @@ fn stub(name: &str) -> Option<ServerStubs> {
     let tools = vec![ToolStub {
         member: tool.to_owned(),
         flat,
+        short: String::new(),
+        order: Vec::new(),
     }];
     Some(ServerStubs {
         name: server.to_owned(),

@@ -44,7 +44,7 @@ struct Server {
     made: GcRefCell<FxHashMap<u16, JsObject>>,
 }
 
-/// Sets the globals of one run. Flat names are set only as far as the script
+/// Sets the globals of one run. Names of tools are set only as far as the script
 /// can mean them, since there may be hundreds.
 pub(crate) fn install(script: &str, run: &Run, context: &mut Context) -> JsResult<()> {
     let kept = Kept::of(context)?;
@@ -69,10 +69,11 @@ pub(crate) fn install(script: &str, run: &Run, context: &mut Context) -> JsResul
             context,
         )?;
         set_global(&server.name, proxy.into(), context)?;
-        if !all_flat && named.is_empty() {
-            continue;
-        }
         for (tool, stub) in (0_u16..).zip(&server.tools) {
+            if !stub.short.is_empty() && (all_flat || script.contains(&stub.short)) {
+                let function = tool_function(index, tool, &stub.short, context)?;
+                set_global(&stub.short, function.into(), context)?;
+            }
             if !stub.flat.is_empty() && (all_flat || named.contains(stub.flat.as_str())) {
                 let function = tool_function(index, tool, &stub.flat, context)?;
                 set_global(&stub.flat, function.into(), context)?;

@@ -201,6 +201,8 @@ impl Fresh {
         let stub = |name: &str| ToolStub {
             member: name.to_owned(),
             flat: format!("files_{name}"),
+            short: String::new(),
+            order: Vec::new(),
         };
         let start = Start {
             script: script.to_owned(),

@@ -35,6 +35,9 @@ pub fn encode_start(start: &Start) -> Decoded<Vec<u8>> {
         for tool in &server.tools {
             w.text(&tool.member);
             w.text(&tool.flat);
+            w.text(&tool.short);
+            w.count(tool.order.len());
+            tool.order.iter().for_each(|name| w.text(name));
         }
     }
     w.bytes(&start.input);
@@ -62,6 +65,8 @@ pub fn decode_start(frame: &[u8]) -> Decoded<Start> {
                     Ok(ToolStub {
                         member: r.text("member")?,
                         flat: r.text("flat name")?,
+                        short: r.text("short name")?,
+                        order: r.sequence("order", |r| r.text("argument name"))?,
                     })
                 })?,
             })

@@ -14,4 +14,4 @@ pub use message::{
 };
 
 /// Version of the protocol. Host and guest refuse each other when it differs.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;

@@ -45,6 +45,11 @@ pub struct ToolStub {
     pub member: String,
     /// Name of the flat global form, `server_tool(...)`; empty when it would collide.
     pub flat: String,
+    /// A global of its own besides, `member(...)`; empty when there is none.
+    pub short: String,
+    /// The names of its arguments for a script that gives values instead of one object; none when
+    /// it takes no values. They are identifiers.
+    pub order: Vec<String>,
 }
 
 /// The guest's own number of a call, 0, 1, 2 … in the order of the calls in a run.

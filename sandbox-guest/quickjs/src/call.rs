@@ -19,7 +19,7 @@ pub(crate) fn make<'js>(
     (server, tool): (u16, u16),
     args: &[Value<'js>],
 ) -> Result<Value<'js>> {
-    let encoded = match encode_args(ctx, run, args) {
+    let encoded = match encode_args(ctx, run, (server, tool), args) {
         Ok(encoded) => encoded,
         Err(refusal) => return rejected(ctx, run, (server, tool), refusal),
     };
@@ -57,7 +57,7 @@ fn places_of_call(ctx: &Ctx<'_>, run: &Run, (server, tool): (u16, u16)) -> Vec<P
     if let (Some(place), Some(stub)) = (places.first_mut(), stub) {
         let script = run.script.borrow();
         let tokens = run.tokens.get_or_init(|| tokens::of(&script));
-        let names = [stub.member.as_str(), stub.flat.as_str()];
+        let names = [&*stub.member, &*stub.flat, &*stub.short];
         let found = naming::bracket_of(&script, tokens, (place.line, place.column), names);
         if let Some(found) = found {
             (place.line, place.column) = found;
@@ -69,6 +69,7 @@ fn places_of_call(ctx: &Ctx<'_>, run: &Run, (server, tool): (u16, u16)) -> Vec<P
 fn encode_args<'js>(
     ctx: &Ctx<'js>,
     run: &Run,
+    (server, tool): (u16, u16),
     args: &[Value<'js>],
 ) -> std::result::Result<Vec<u8>, Refusal> {
     let limits = run.limits.get();
@@ -79,6 +80,10 @@ fn encode_args<'js>(
     let first = native::arg(ctx, args, 0);
     if first.is_undefined() && args.len() <= 1 {
         return Ok(b"{}".to_vec());
+    }
+    let order = order(server, tool, run);
+    if !order.is_empty() && (args.len() > 1 || !first.is_object()) {
+        return encode_in_order(args, &order, bounds, run);
     }
     let unsuitable = |what: &str| {
         Refusal::Unsayable(format!(
@@ -96,6 +101,46 @@ fn encode_args<'js>(
         Some(encoded) => Err(unsuitable(&String::from_utf8_lossy(&encoded))),
         None => Err(unsuitable("undefined")),
     }
+}
+
+/// Values that stand for one object, whose names the tool has in an order.
+fn encode_in_order(
+    values: &[Value<'_>],
+    order: &[String],
+    bounds: Bounds,
+    run: &Run,
+) -> std::result::Result<Vec<u8>, Refusal> {
+    if values.len() > order.len() {
+        let message = format!("it takes {}, and nothing more", order.join(", "));
+        return Err(Refusal::Unsayable(message));
+    }
+    let mut object = b"{".to_vec();
+    for (name, value) in order.iter().zip(values) {
+        let left = Bounds {
+            bytes_max: bounds.bytes_max.saturating_sub(object.len()),
+            depth_max: bounds.depth_max.saturating_sub(1),
+        };
+        let Some(text) = to_json::encode(value, name, Purpose::Arguments, left, run)? else {
+            continue;
+        };
+        if object.len() > 1 {
+            object.push(b',');
+        }
+        object.extend_from_slice(format!("\"{name}\":").as_bytes());
+        object.extend_from_slice(&text);
+    }
+    object.push(b'}');
+    if object.len() > bounds.bytes_max {
+        return Err(Refusal::TooLarge);
+    }
+    Ok(object)
+}
+
+fn order(server: u16, tool: u16, run: &Run) -> Vec<String> {
+    let stubs = run.stubs.borrow();
+    let tools = stubs.get(usize::from(server)).map(|server| &server.tools);
+    let stub = tools.and_then(|tools| tools.get(usize::from(tool)));
+    stub.map(|stub| stub.order.clone()).unwrap_or_default()
 }
 
 fn rejected<'js>(

@@ -54,7 +54,7 @@ pub(crate) fn bracket_of(
     script: &str,
     tokens: &[Token],
     (line, column): (u32, u32),
-    called: [&str; 2],
+    called: [&str; 3],
 ) -> Option<(u32, u32)> {
     let from = offset_of(script, line, column)?;
     let names = Names {
@@ -436,13 +436,14 @@ mod tests {
                 &script,
                 &tokens::of(&script),
                 place,
-                ["search", "logs_search"],
+                ["search", "logs_search", "find"],
             );
             assert_eq!(found, expected, "{marked}");
         }
         check("a\nawait logs.^search({})", Some((2, 18)));
         check("await é.^search({})", Some((1, 15)));
         check("await logs_search({ a: ^x.y })", Some((1, 18)));
+        check("await find({ a: ^x.y })", Some((1, 11)));
         check("search(search(\n^1))", Some((1, 14)));
         check("const f = logs.search; ^f({})", Some((1, 25)));
         check("await logs['sea' + ^'rch']({})", Some((1, 26)));

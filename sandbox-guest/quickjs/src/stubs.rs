@@ -50,7 +50,7 @@ pub(crate) struct Server {
     index: u16,
 }
 
-/// Sets the globals of one run. Flat names are set only as far as the script
+/// Sets the globals of one run. Names of tools are set only as far as the script
 /// can mean them, since there may be hundreds.
 pub(crate) fn install(ctx: &Ctx<'_>, script: &str, run: &Rc<Run>) -> Result<()> {
     let all_flat = script.contains("globalThis");
@@ -66,10 +66,11 @@ pub(crate) fn install(ctx: &Ctx<'_>, script: &str, run: &Rc<Run>) -> Result<()> 
         target.set_prototype(None)?;
         let proxy = Proxy::new(ctx.clone(), target, handler.clone())?;
         set_global(ctx, &server.name, proxy.into_value())?;
-        if !all_flat && named.is_empty() {
-            continue;
-        }
         for (tool, stub) in (0_u16..).zip(&server.tools) {
+            if !stub.short.is_empty() && (all_flat || script.contains(&stub.short)) {
+                let function = tool_function(ctx, run, (index, tool), &stub.short)?;
+                set_global(ctx, &stub.short, function.into_value())?;
+            }
             if !stub.flat.is_empty() && (all_flat || named.contains(stub.flat.as_str())) {
                 let function = tool_function(ctx, run, (index, tool), &stub.flat)?;
                 set_global(ctx, &stub.flat, function.into_value())?;

@@ -58,7 +58,7 @@ fn about(shelf: &Shelf, mode: Mode) -> String {
          by rules. {servers}."
     );
     if shelf.broker.has_extraction() {
-        text.push_str(" `airlock.extract({value, schema})` has a model read text into JSON.");
+        text.push_str(" `extract(value, schema)` has a model read text into JSON.");
     }
     match &shelf.at_once {
         Some(declarations) => text.push_str(&format!("\n\n{declarations}")),
@@ -68,7 +68,7 @@ fn about(shelf: &Shelf, mode: Mode) -> String {
             );
             if shelf.broker.has_discovery() {
                 text.push_str(
-                    ", or in the script: `airlock.search({query})`, `airlock.describe({tools})`",
+                    ", or in the script: `airlock.search(query)`, `airlock.describe({tools})`",
                 );
             }
             text.push('.');

@@ -123,7 +123,7 @@ async fn one_tool_calls_all_and_the_list_stays(way: Way) {
 }
 
 const EXTRACTS: &str = "const schema = {type: 'object', properties: {age: {type: 'integer'}}};
-    return await airlock.extract({value: 'Ada, 36', schema}).catch((e) => e.code)";
+    return await extract('Ada, 36', schema).catch((e) => e.code)";
 
 /// What a script has of a value that the host's model reads in these words.
 async fn read_as(way: Way, words: &str) -> Value {
