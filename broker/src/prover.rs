@@ -36,6 +36,8 @@ pub(crate) struct Prover {
     wall: Duration,
     compiler: Option<CedarSymCompiler<Cvc5>>,
     answers: HashMap<String, Verdict>,
+    /// Questions that the solver has answered, one way or the other.
+    answered: u32,
     failures: u32,
     /// What the last failure was.
     trouble: Option<String>,
@@ -62,8 +64,13 @@ pub(crate) struct Lets {
 impl Prover {
     /// `CVC5`, else the first one on the path.
     pub(crate) fn find(environment: &Environment) -> Self {
-        let named = environment.text("CVC5").map(PathBuf::from);
         let here = std::env::current_dir().ok();
+        // It is started elsewhere, so a way from here is made a whole one.
+        let whole = |named: PathBuf| match &here {
+            Some(here) if named.components().count() > 1 => here.join(named),
+            _ => named,
+        };
+        let named = environment.text("CVC5").map(PathBuf::from).map(whole);
         Self::new(named.or_else(|| cvc5::on_path(environment.text("PATH")?, here.as_deref())))
     }
 
@@ -73,6 +80,7 @@ impl Prover {
             wall: QUESTION_WALL,
             compiler: None,
             answers: HashMap::new(),
+            answered: 0,
             failures: 0,
             trouble: None,
         }
@@ -87,6 +95,11 @@ impl Prover {
         self.program.as_ref()
     }
 
+    /// The program whose answers count: none where nobody was asked, or did not answer.
+    pub(crate) fn witness(&self) -> Option<&PathBuf> {
+        self.program.as_ref().filter(|_| self.answered > 0)
+    }
+
     pub(crate) fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }
@@ -97,11 +110,7 @@ impl Prover {
             return Verdict::Proved;
         }
         if self.is_nobody() {
-            let why = match &self.trouble {
-                Some(trouble) => format!("the solver failed: {trouble}"),
-                None => "there is no solver".to_owned(),
-            };
-            return Verdict::Open { why };
+            return self.nobody();
         }
         let key = format!("{what:?} {but:?} {}", theory.key());
         if let Some(answer) = self.answers.get(&key) {
@@ -118,13 +127,30 @@ impl Prover {
 
     async fn converse(&mut self, question: &Question) -> Verdict {
         let wall = self.wall;
-        match tokio::time::timeout(wall, self.answer(question)).await {
+        let answer = tokio::time::timeout(wall, self.answer(question)).await;
+        self.answered += u32::from(matches!(answer, Ok(Ok(_))));
+        match answer {
             Ok(Ok(None)) => Verdict::Proved,
             Ok(Ok(Some(model))) => Verdict::Model(model),
             Ok(Err(Unanswered::Unknown(why))) => Verdict::Open { why },
             Ok(Err(Unanswered::Failed(why))) => self.failed(why),
+            Ok(Err(Unanswered::Unusable(why))) => {
+                self.failures = FAILURES_MAX;
+                self.trouble = Some(why);
+                self.nobody()
+            }
             Err(_) => self.failed(format!("no answer within {} ms", wall.as_millis())),
         }
+    }
+
+    /// In few words, since it is said of every tool; what happened is said once.
+    fn nobody(&self) -> Verdict {
+        let why = match (&self.trouble, self.answered) {
+            (None, _) => "there is no solver",
+            (Some(_), 0) => "the solver cannot be used",
+            (Some(_), _) => "the solver has failed too often",
+        };
+        Verdict::Open { why: why.into() }
     }
 
     fn failed(&mut self, why: String) -> Verdict {
@@ -159,7 +185,7 @@ impl Prover {
             }
         };
         let found = found.map_err(Unanswered::of);
-        if !matches!(found, Err(Unanswered::Failed(_))) {
+        if !matches!(found, Err(Unanswered::Failed(_) | Unanswered::Unusable(_))) {
             self.compiler = Some(compiler);
         }
         Ok(found?.map(|env| {
@@ -174,16 +200,26 @@ impl Prover {
 
     async fn start(&self) -> Result<CedarSymCompiler<Cvc5>, Unanswered> {
         let program = self.program.as_ref();
-        let program = program.ok_or_else(|| Unanswered::Failed("there is none".into()))?;
-        let solver = Cvc5::start(program).await.map_err(Unanswered::Failed)?;
+        let program = program.ok_or_else(|| Unanswered::Unusable("there is none".into()))?;
+        // Sooner than the question, whose answer it would be otherwise.
+        let wall = self.wall / 2;
+        let started = tokio::time::timeout(wall, Cvc5::start(program)).await;
+        let late = || format!("no answer within {} ms", wall.as_millis());
+        let unusable = match self.answered {
+            0 => Unanswered::Unusable,
+            _ => Unanswered::Failed,
+        };
+        let solver = started.map_err(|_| late()).flatten().map_err(unusable)?;
         CedarSymCompiler::new(solver).map_err(Unanswered::of)
     }
 }
 
-/// Why there is no answer: the question is too hard, or the solver is no good.
+/// Why there is no answer: the question is too hard, the solver broke down over it, or it is
+/// none at all.
 enum Unanswered {
     Unknown(String),
     Failed(String),
+    Unusable(String),
 }
 
 impl Unanswered {

@@ -2,7 +2,7 @@
 //! tables in `airlock.toml` and in a file of their own (`--labels`).
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use airlock_core::facts::{OUTSIDE, Writes};
 use airlock_core::flow::{Field, Known, Label, Labels, Saying, Sayings};
@@ -216,9 +216,22 @@ impl File<'_> {
     }
 }
 
-/// All files together. The same table, or the same root, in two of them is a mistake.
-pub(super) fn gather(files: Vec<FileFlow>) -> Result<FlowConfig, Problem> {
+/// What becomes of a root that is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AbsentRoot {
+    Refused,
+    /// Its name alone counts: no call is made.
+    Remarked,
+}
+
+/// All files together, and what is worth a remark. The same table, or the same root, in two of
+/// them is a mistake.
+pub(super) fn gather(
+    files: Vec<FileFlow>,
+    absent: AbsentRoot,
+) -> Result<(FlowConfig, Vec<Problem>), Problem> {
     let mut flow = FlowConfig::default();
+    let mut remarks = Vec::new();
     let mut known = Vec::new();
     let mut labels = Vec::new();
     for file in files {
@@ -234,7 +247,7 @@ pub(super) fn gather(files: Vec<FileFlow>) -> Result<FlowConfig, Problem> {
             flow.sayings.0.push(saying);
         }
         for (name, path, origin) in file.roots {
-            add_root(&mut flow.roots, name, path, &origin)?;
+            remarks.extend(add_root(&mut flow.roots, (name, path), &origin, absent)?);
         }
         known.extend(file.known);
         labels.extend(file.input_labels);
@@ -253,15 +266,15 @@ pub(super) fn gather(files: Vec<FileFlow>) -> Result<FlowConfig, Problem> {
     flow.known = Known::configured(texts)
         .map_err(|bad| invalid("a known destination cannot be used", bad.to_string(), ""))?;
     flow.input_labels = labels.into_iter().collect();
-    Ok(flow)
+    Ok((flow, remarks))
 }
 
 fn add_root(
     roots: &mut BTreeMap<String, PathBuf>,
-    name: String,
-    path: PathBuf,
+    (name, path): (String, PathBuf),
     origin: &str,
-) -> Result<(), Problem> {
+    absent: AbsentRoot,
+) -> Result<Option<Problem>, Problem> {
     let what = format!("the root `{name}` ({origin}) cannot be used");
     let fits = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name
@@ -274,14 +287,15 @@ fn add_root(
         );
         return Err(invalid_at(origin, what, why, "give it another name"));
     }
-    let real = std::fs::canonicalize(&path).map_err(|error| {
-        let why = format!("{}: {error}", path.display());
-        invalid_at(origin, what.clone(), why, "name a folder that there is")
-    })?;
-    if !real.is_dir() {
-        let why = format!("{} is no folder", path.display());
-        return Err(invalid_at(origin, what, why, "name a folder"));
-    }
+    let (real, remark) = match folder(&path) {
+        Ok(real) => (real, None),
+        Err((why, _)) if absent == AbsentRoot::Remarked => {
+            let what = format!("the root `{name}` ({origin}) is not there");
+            let next = "no call is made here; where calls are made it has to be a folder";
+            (path, Some(invalid(what, why, next)))
+        }
+        Err((why, next)) => return Err(invalid_at(origin, what, why, next)),
+    };
     if roots.insert(name, real).is_some() {
         return Err(invalid_at(
             origin,
@@ -290,7 +304,19 @@ fn add_root(
             "give one of them another name",
         ));
     }
-    Ok(())
+    Ok(remark)
+}
+
+/// Where a root really is; otherwise why it cannot be one, and what to do.
+fn folder(path: &Path) -> Result<PathBuf, (String, &'static str)> {
+    let real = std::fs::canonicalize(path).map_err(|error| {
+        let why = format!("{}: {error}", path.display());
+        (why, "name a folder that there is")
+    })?;
+    match real.is_dir() {
+        true => Ok(real),
+        false => Err((format!("{} is no folder", path.display()), "name a folder")),
+    }
 }
 
 fn twice(what: &str, earlier: &str, later: &str) -> Problem {
@@ -321,7 +347,8 @@ destinations = ["/to/*", "/cc"]
 
     #[test]
     fn tables_are_read_with_their_places() {
-        let flow = gather(vec![parse("l.toml", WHOLE).unwrap()]).unwrap();
+        let files = vec![parse("l.toml", WHOLE).unwrap()];
+        let (flow, _) = gather(files, AbsentRoot::Refused).unwrap();
         let origins: Vec<_> = flow.sayings.0.iter().map(|it| it.origin.as_str()).collect();
         assert_eq!(origins, ["l.toml:5", "l.toml:9"]);
         let send = &flow.sayings.0[1];
@@ -381,7 +408,7 @@ destinations = ["/to/*", "/cc"]
             ),
         ] {
             let problem = parse("l.toml", text)
-                .and_then(|file| gather(vec![file]))
+                .and_then(|file| gather(vec![file], AbsentRoot::Refused))
                 .map(|_| ())
                 .unwrap_err();
             assert!(
@@ -394,9 +421,28 @@ destinations = ["/to/*", "/cc"]
     #[test]
     fn the_same_table_in_two_files_is_a_mistake() {
         let file = |name| parse(name, "[labels.a]\nreads = []").unwrap();
-        let problem = gather(vec![file("a.toml"), file("b.toml")])
+        let problem = gather(vec![file("a.toml"), file("b.toml")], AbsentRoot::Refused)
             .map(|_| ())
             .unwrap_err();
         assert_eq!(problem.why, "in a.toml:1 and in b.toml:1");
+    }
+
+    #[test]
+    fn where_no_call_is_made_a_root_that_is_not_there_is_a_remark() {
+        let text = "[roots]\ngone = \"/no/such/folder\"\nfile = \"/etc/passwd\"\nhere = \"/\"";
+        let files = || vec![parse("a.toml", text).unwrap()];
+        assert!(gather(files(), AbsentRoot::Refused).is_err());
+        let (flow, remarks) = gather(files(), AbsentRoot::Remarked).unwrap();
+        assert_eq!(flow.roots.len(), 3);
+        let whats: Vec<_> = remarks.iter().map(|it| it.what.as_str()).collect();
+        let is_not_there = ["gone` (a.toml:2)", "file` (a.toml:3)"];
+        let expected = is_not_there.map(|it| format!("the root `{it} is not there"));
+        assert_eq!(whats, {
+            let mut expected = expected.to_vec();
+            expected.sort();
+            expected
+        });
+        let misnamed = vec![parse("a.toml", "[roots]\nUp = \"/gone\"").unwrap()];
+        assert!(gather(misnamed, AbsentRoot::Remarked).is_err());
     }
 }

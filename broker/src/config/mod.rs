@@ -41,7 +41,7 @@ pub use unknown_keys::UnknownKeys;
 
 use extract::FileExtract;
 use file::{FileConfig, Located};
-use labels::FileFlow;
+use labels::{AbsentRoot, FileFlow};
 use policies::{Groups, PolicyPath};
 use server::Declared;
 
@@ -90,6 +90,8 @@ pub struct Flags {
     pub no_tsc: bool,
     /// This program, when its own demo server is wanted under the name `demo`.
     pub demo: Option<PathBuf>,
+    /// No call is made, so a configured root need not be there: it is a warning.
+    pub roots_absent: bool,
 }
 
 /// Everything that a broker needs to know.
@@ -166,6 +168,7 @@ struct Gathered {
     tsc: Option<TscChoice>,
     approver: Option<Located>,
     extract: Option<(FileExtract, String)>,
+    roots_absent: bool,
     warnings: Vec<Problem>,
 }
 
@@ -259,6 +262,7 @@ impl Gathered {
                 origin: "--engine".into(),
             })
             .or(self.engine.take());
+        self.roots_absent = flags.roots_absent;
         self.tsc = tsc::of_flags(flags.tsc, flags.no_tsc).or(self.tsc.take());
         Ok(())
     }
@@ -319,7 +323,12 @@ impl Gathered {
             None
         });
         let base_env = ["PATH", "HOME"].into_iter().filter_map(passed_on).collect();
-        let flow = labels::gather(self.flows)?;
+        let absent = match self.roots_absent {
+            true => AbsentRoot::Remarked,
+            false => AbsentRoot::Refused,
+        };
+        let (flow, remarks) = labels::gather(self.flows, absent)?;
+        warnings.extend(remarks);
         let mut policies = PolicyConfig::gather(&self.policies, self.groups)?;
         policies.roots = flow.roots.keys().cloned().collect();
         Ok(Config {

@@ -1,6 +1,7 @@
 //! A running cvc5: one question after the other over its input and output, each
 //! answer bounded. Says nothing about what is asked.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -17,6 +18,7 @@ const QUESTION_MS_MAX: u32 = 5_000;
 const ANSWER_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Of what it said instead of an answer.
 const SAID_CHARS_MAX: usize = 200;
+const ENDED: &str = "it ended without an answer";
 /// Folders of the path that are looked into.
 const FOLDERS_MAX: usize = 64;
 
@@ -48,6 +50,7 @@ fn is_from(here: Option<&Path>, program: &Path) -> bool {
 /// An error as a person is told it.
 pub(super) fn told(error: &SolverError) -> String {
     match error {
+        SolverError::Io(error) if error.kind() == ErrorKind::BrokenPipe => ENDED.to_owned(),
         SolverError::Io(error) => format!("it cannot be spoken to: {error}"),
         error => error.to_string(),
     }
@@ -55,8 +58,7 @@ pub(super) fn told(error: &SolverError) -> String {
 
 impl Cvc5 {
     pub(super) async fn start(program: &Path) -> Result<Self, String> {
-        let unstartable =
-            |error: std::io::Error| format!("{} cannot be started: {error}", program.display());
+        let unstartable = |error: std::io::Error| format!("it cannot be started: {error}");
         let mut child = Command::new(program)
             .args(["--lang", "smt", "--incremental", "--strings-exp"])
             .arg(format!("--tlimit-per={QUESTION_MS_MAX}"))
@@ -113,7 +115,7 @@ impl Cvc5 {
         let bounded = &mut (&mut self.output).take(ANSWER_BYTES_MAX);
         bounded.read_until(b'\n', &mut line).await?;
         if line.is_empty() {
-            return Err(SolverError::Solver("it ended".into()));
+            return Err(SolverError::Solver(ENDED.into()));
         }
         if line.last() != Some(&b'\n') {
             return Err(SolverError::Solver("it says too much, or ended".into()));

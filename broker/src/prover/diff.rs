@@ -121,7 +121,10 @@ impl Prover {
         match (open, theory.may_err(less)) {
             (Some(why), _) => Err(why),
             // What is denied by an error there is allowed as far as a solver knows.
-            (None, Some(rule)) => Err(format!("an error in the rule `{rule}` denies too")),
+            (None, Some(rule)) => Err(format!(
+                "the rule `{rule}` multiplies two values of a call, and denies when that is too \
+                 large: no solver is told when"
+            )),
             (None, None) => Ok(()),
         }
     }

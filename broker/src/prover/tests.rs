@@ -267,6 +267,25 @@ fn a_required_number_that_rules_do_not_see_is_thought_of() {
     check(other, never);
 }
 
+/// It is one while nobody has been asked yet, so no yes comes after it.
+#[test]
+fn an_error_with_less_approval_denies_with_more() {
+    let Some(mut prover) = prover() else { return };
+    let of = |text: &str| set(&text.replace('@', ALL), Labelling::default());
+    let old = of("permit@ --- forbid@ when { context.approval < 1 && context.args.serial > 5 }");
+    let new = of(
+        "permit@ --- forbid@ when { !(context.args has serial) || context.args.serial > 5 } \
+         unless { context.approval >= 1 }",
+    );
+    let both = [&old, &new].map(|it| it.rules.policies().unwrap());
+    let theory = Theory::of(&both, &old.subject).unwrap().unwrap();
+    let [more, less] = [1, 0].map(|side| Lets { side, approval: 1 });
+    let widened = run(prover.ask(&theory, more, Some(less)));
+    assert!(matches!(widened, Verdict::Model(_)), "{widened:?}");
+    let narrowed = run(prover.ask(&theory, less, Some(more)));
+    assert_eq!(narrowed, Verdict::Proved);
+}
+
 #[test]
 fn without_a_solver_only_what_the_text_says_is_proved() {
     let of = |text: &str| set(&text.replace('@', ALL), Labelling::default());

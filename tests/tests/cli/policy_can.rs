@@ -102,14 +102,19 @@ fn without_asking_alone_is_told_for_a_person_and_as_sarif() {
         text.contains("why: rule `small` (rules/a.cedar:1) permits"),
         "{text}"
     );
-    assert!(
-        text.contains(&format!("proved by {}", path.display())),
-        "{text}"
-    );
+    // Nobody was asked, so nothing rests on anybody.
+    assert!(text.contains("\nno question needed a solver\n"), "{text}");
     assert!(
         text.contains("assuming: nobody has given a grant"),
         "{text}"
     );
+    assert!(!text.contains("a proof rests on"), "{text}");
+    let text = can(&home, &["--auto", "mail.draft"]).expect_code(0).stdout;
+    assert!(
+        text.contains(&format!("proved by {}", path.display())),
+        "{text}"
+    );
+    assert!(text.contains("assuming: a proof rests on cvc5"), "{text}");
     let text = can(&home, &["--auto", "mail.*"]).expect_code(0).stdout;
     let counted = "3 tools: 1 can be called without asking, 2 never can";
     assert!(text.contains(counted), "{text}");
@@ -157,10 +162,22 @@ fn without_a_solver_it_enumerates_and_says_so() {
     // What is named as the solver and is none proves nothing either.
     let text = run(Some("/bin/cat"), &["--auto", "mail.draft"]).stdout;
     assert!(
-        text.contains("none found (enumerated: the solver failed"),
+        text.contains("none found (enumerated: the solver cannot be used)"),
         "{text}"
     );
+    assert!(
+        text.contains("`/bin/cat` is no cvc5 that can be used"),
+        "{text}"
+    );
+    assert!(!text.contains("a proof rests on"), "{text}");
     assert!(!text.contains("never (proved)"), "{text}");
+    let found = run(Some("/no/such/cvc5"), &["--json"]);
+    assert_eq!(found.json()["solver"], Value::Null, "{found}");
+    let trouble = found.json()["trouble"].as_str().unwrap().to_owned();
+    assert!(trouble.contains("cannot be started"), "{found}");
+    // What a solver is not needed for is said without one.
+    let text = run(Some("/bin/cat"), &["--auto", "mail.burn"]).stdout;
+    assert!(text.contains("no question needed a solver"), "{text}");
 }
 
 #[test]

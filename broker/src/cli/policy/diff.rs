@@ -7,7 +7,7 @@ use airlock_core::policy::ever::{Apart, Example, Subject};
 use airlock_core::rules::Rules;
 use serde_json::{Value, json};
 
-use super::ever::{self, ASSUMED};
+use super::ever;
 use super::format::{Files, Format, FormatOptions};
 use super::sources::{SourceOptions, Wrong};
 use crate::cli::screen::Screen;
@@ -178,9 +178,7 @@ fn text(told: &[Told], prover: &Prover) -> String {
         open => format!("; of {open} not all is proved\n"),
     });
     text.push_str(&format!("{}\n", ever::prover_line(prover)));
-    for assumed in ASSUMED {
-        text.push_str(&format!("assuming: {assumed}\n"));
-    }
+    text.push_str(&ever::assumed_lines(prover));
     text
 }
 
@@ -220,9 +218,9 @@ fn as_json(told: &[Told], prover: &Prover) -> Value {
         "change": overall.as_str(),
         "proved": !overall.open,
         "tools": told.iter().map(tool).collect::<Vec<_>>(),
-        "solver": prover.program().map(|it| it.display().to_string()),
+        "solver": prover.witness().map(|it| it.display().to_string()),
         "trouble": prover.trouble(),
-        "assumptions": ASSUMED,
+        "assumptions": ever::assumptions(prover).collect::<Vec<_>>(),
     })
 }
 

@@ -124,7 +124,7 @@ pub(super) fn place(rules: &Rules, example: &Example) -> Option<Place> {
 }
 
 /// What holds of every answer.
-pub(super) const ASSUMED: [&str; 5] = [
+const ASSUMED: [&str; 4] = [
     "the call fits the tool's input schema, the tool was shown in the session, and its \
      description is the accepted one",
     "nobody has given a grant, and nothing is remembered of one",
@@ -132,9 +132,22 @@ pub(super) const ASSUMED: [&str; 5] = [
      labels it; a tool that nobody labelled writes everything and names nothing",
     "labels, counts, time, roots, whether the script is trusted and whether a place is \
      explained are free: whatever they can be in some run",
-    "a proof rests on cvc5, on Cedar's symbolic compiler, and on that no rule is evaluated \
-     otherwise than Cedar has it",
 ];
+
+/// What holds besides where a solver was believed.
+const BELIEVED: &str = "a proof rests on cvc5, on Cedar's symbolic compiler, and on that no rule \
+                        is evaluated otherwise than Cedar has it";
+
+pub(super) fn assumptions(prover: &Prover) -> impl Iterator<Item = &'static str> {
+    let believed = prover.witness().map(|_| BELIEVED);
+    ASSUMED.into_iter().chain(believed)
+}
+
+/// `assuming: …`, line by line.
+pub(super) fn assumed_lines(prover: &Prover) -> String {
+    let line = |assumed: &str| format!("assuming: {assumed}\n");
+    assumptions(prover).map(line).collect()
+}
 
 /// `1 tool`, `300 tools`
 pub(super) fn tools(count: usize) -> String {
@@ -144,16 +157,24 @@ pub(super) fn tools(count: usize) -> String {
     }
 }
 
-/// Who has proved what is proved.
+/// Who has proved what is proved; without a solver that is what the text of the rules says.
 pub(super) fn prover_line(prover: &Prover) -> String {
-    match (prover.program(), prover.trouble()) {
-        (None, _) => "there is no cvc5 (install it, or set CVC5): what is not found is not \
-                      proved either, only enumerated"
-            .to_owned(),
-        (Some(program), None) => format!("proved by {}", program.display()),
-        (Some(program), Some(trouble)) => format!(
-            "{} failed ({trouble}): what it was asked is not proved, only enumerated",
-            program.display()
+    let Some(program) = prover.program() else {
+        return "there is no cvc5 (install it, or set CVC5): what is not found is not proved \
+                either, only enumerated"
+            .to_owned();
+    };
+    let program = program.display();
+    match (prover.witness(), prover.trouble()) {
+        (Some(_), None) => format!("proved by {program}"),
+        (Some(_), Some(trouble)) => format!(
+            "proved by {program}, which failed as well ({trouble}): what it did not answer is \
+             not proved, only enumerated"
+        ),
+        (None, None) => "no question needed a solver".to_owned(),
+        (None, Some(trouble)) => format!(
+            "`{program}` is no cvc5 that can be used ({trouble}): what is not found is not \
+             proved either, only enumerated"
         ),
     }
 }

@@ -97,6 +97,7 @@ impl SourceOptions {
     ) -> Result<Opened, Wrong> {
         let required = !self.servers.skip_unreachable;
         let config = Config::load(self.into_flags(folders)?, environment)?;
+        config.warnings.iter().for_each(|it| screen.warning(it));
         let flow = config.flow.clone();
         runtime()?.block_on(async {
             let builder = Broker::builder()
@@ -133,6 +134,7 @@ impl SourceOptions {
             return Err(usage("two kinds of sources are named", why, next).into());
         }
         let config = Config::load(self.into_flags(folders)?, environment)?;
+        config.warnings.iter().for_each(|it| screen.warning(it));
         let folder = config.descriptions.clone();
         let found = match &lock {
             Some(lock) => saved::locked(lock, folder)?,
@@ -151,6 +153,7 @@ impl SourceOptions {
         flags.policies = folders;
         flags.tighten = self.tighten;
         flags.state_dir = self.state.state_dir;
+        flags.roots_absent = true;
         Ok(flags)
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::goal::Sketch;
 use super::theory::total::may_be_lost;
-use super::world::{Subject, fixed};
+use super::world::{Subject, fixed, spelt};
 use crate::call::Args;
 use crate::facts::{Counts, Facts, Time};
 use crate::flow::{self, Label};
@@ -108,7 +108,7 @@ fn lay(
                 }
             }
             (Some(value), _) => {
-                members.insert(name.clone(), value.clone());
+                members.insert(name.clone(), said(value));
             }
             // It has to be there, and rules see nothing of it.
             (None, kind) if member.always && may_be_lost(kind) => {
@@ -118,6 +118,16 @@ fn lay(
                 members.shift_remove(name);
             }
         }
+    }
+}
+
+/// A value as a call can have it: not every number of 64 bits can be spelt.
+fn said(value: &Json) -> Json {
+    match value {
+        Json::Array(items) => items.iter().map(said).collect(),
+        value => value
+            .as_i64()
+            .map_or_else(|| value.clone(), |it| spelt(it).into()),
     }
 }
 

@@ -3,17 +3,18 @@
 //! here knows a solver.
 //!
 //! Two things differ from Cedar alone. A number that 64 bits do not hold is absent
-//! to rules though the schema requires it; so it is optional here, and `total`
-//! writes out when a rule that reads it errs. And an error denies with us and is
-//! passed over there: an error that is written out is a forbid of its own, and one
-//! of arithmetic is not; so what is proved to be denied is denied with us, and
-//! what compares two answers minds the arithmetic.
+//! to rules though the schema requires it; so it is optional here. And an error
+//! denies with us and is passed over there: so `total` writes out when a rule errs,
+//! as a forbid of its own. One error is left that cannot be written out, that of a
+//! product of two values; what is proved to be denied is denied all the same, and
+//! what compares two answers minds it.
 
+mod overflow;
 pub(super) mod total;
 
 use std::collections::BTreeSet;
 
-use cedar_policy::pst::{BinaryOp, Clause, Expr, Literal, UnaryOp, Var};
+use cedar_policy::pst::{Clause, Expr, Literal, Var};
 use cedar_policy::{Policy, PolicyId, PolicySet, RequestEnv, Schema};
 use serde_json::{Map, Value as Json, json};
 
@@ -49,6 +50,7 @@ struct Side {
 #[derive(Debug, Clone, PartialEq)]
 struct Part {
     id: String,
+    /// The rule, and a forbid of all calls on which it errs.
     bodies: Vec<Json>,
     /// An error that is not written out could deny what Cedar alone would allow.
     may_err: bool,
@@ -120,7 +122,8 @@ impl Theory {
         }
     }
 
-    /// A rule of this side, and not of the other, that an error may keep from being evaluated.
+    /// A rule of this side, and not of the other, with an error that is not written out: it
+    /// multiplies two values of a call.
     #[must_use]
     pub fn may_err(&self, side: usize) -> Option<&str> {
         let (one, other) = (self.sides.get(side)?, self.sides.get(1 - side.min(1))?);
@@ -164,11 +167,8 @@ impl Theory {
         let mut add = |policy: Result<Policy, String>| -> Result<(), String> {
             set.add(policy?).map_err(|error| error.to_string())
         };
-        let bodies = side.rules.iter().flat_map(|part| &part.bodies);
-        for (at, body) in bodies.enumerate() {
+        for (at, body) in side.bodies(approval).into_iter().enumerate() {
             let id = PolicyId::new(format!("rule-{at}"));
-            let mut body = body.clone();
-            write_in(&mut body, approval);
             add(Policy::from_json(Some(id), body).map_err(|error| error.to_string()))?;
         }
         for (at, assumed) in self.assumed.iter().enumerate() {
@@ -185,6 +185,29 @@ impl Theory {
     }
 }
 
+impl Side {
+    /// With one approval written in. A rule that errs with less approval has denied the call
+    /// before anybody could be asked.
+    fn bodies(&self, approval: u8) -> Vec<Json> {
+        let written = |body: &Json, approval: u8| {
+            let mut body = body.clone();
+            write_in(&mut body, approval);
+            body
+        };
+        let mut all = Vec::new();
+        for part in &self.rules {
+            let mut bodies = part.bodies.iter();
+            all.extend(bodies.next().map(|rule| written(rule, approval)));
+            for errs in bodies {
+                let mut each: Vec<Json> = (0..=approval).map(|it| written(errs, it)).collect();
+                each.dedup();
+                all.append(&mut each);
+            }
+        }
+        all
+    }
+}
+
 impl Part {
     fn of(rule: &Rule, args: &Record) -> Option<Self> {
         let odd = |expr: &Expr| {
@@ -196,8 +219,8 @@ impl Part {
         let body = rule.policy.to_json().ok()?;
         Some(Self {
             id: rule.id.to_string(),
+            may_err: conditions(&body).any(|(_, it)| overflow::is_open(it)),
             bodies: total::bodies(&body, args)?,
-            may_err: exprs(rule).any(is_arithmetic),
         })
     }
 }
@@ -287,16 +310,6 @@ fn named_in(rule: &Rule, actions: &mut BTreeSet<String>, texts: &mut BTreeSet<St
             }
             _ => {}
         }
-    }
-}
-
-fn is_arithmetic(expr: &Expr) -> bool {
-    match expr {
-        Expr::BinaryOp { op, .. } => {
-            matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul)
-        }
-        Expr::UnaryOp { op, .. } => !matches!(op, UnaryOp::Not | UnaryOp::IsEmpty),
-        _ => false,
     }
 }
 

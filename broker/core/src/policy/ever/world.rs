@@ -17,6 +17,13 @@ use crate::policy::mentions::{ARGS, Mentions};
 use crate::policy::model::{Record, Type};
 
 const DEPTH_MAX: usize = 8;
+/// Nothing counts further: so many bytes never went anywhere, and so late it never is.
+const COUNTED_MAX: i64 = 1 << 53;
+/// The largest whole number of an argument that 64 bits hold and that its spelling says exactly
+/// to every reader: of such a size these are the multiples of both 1000 and 1024. A call with
+/// another one is refused before any rule is asked.
+const SPELT_MAX: i64 = i64::MAX / SPELT_STEP * SPELT_STEP;
+const SPELT_STEP: i64 = 128_000;
 const CHOICES_MAX: usize = 200;
 
 /// A tool, as a question about all its calls needs it.
@@ -142,19 +149,19 @@ pub(super) fn assumptions(
         "if context has pinned then context.pinned else true".into(),
     );
     for (name, least, most) in [
-        ("hour", 0, Some(23)),
-        ("weekday", 1, Some(7)),
-        ("at_ms", 0, None),
+        ("hour", 0, 23),
+        ("weekday", 1, 7),
+        ("at_ms", 0, COUNTED_MAX),
     ] {
         about(&["time"], format!("context.time.{name} >= {least}"));
-        if let Some(most) = most {
-            about(&["time"], format!("context.time.{name} <= {most}"));
-        }
+        about(&["time"], format!("context.time.{name} <= {most}"));
     }
     for kind in ["calls", "bytes"] {
         about(&["counts"], format!("context.counts.{kind}_run >= 0"));
         let both = format!("context.counts.{kind}_session >= context.counts.{kind}_run");
         about(&["counts"], both);
+        let most = format!("context.counts.{kind}_session <= {COUNTED_MAX}");
+        about(&["counts"], most);
     }
     places(subject, &mut about);
     if subject.names_paths() {
@@ -270,8 +277,16 @@ impl Choices<'_> {
                         let guard = format!("{} has {}", read(way), quoted(name));
                         guards.push(guard);
                     }
-                    let condition = (!bounds.is_empty()).then(|| bounds.join(" && "));
-                    self.bound(&here, &guards, condition);
+                    let spelt = [
+                        format!("{PLACE} >= -{SPELT_MAX}"),
+                        format!("{PLACE} <= {SPELT_MAX}"),
+                    ];
+                    let all = if bounds.len() == 2 {
+                        bounds
+                    } else {
+                        [&bounds[..], &spelt].concat()
+                    };
+                    self.bound(&here, &guards, Some(all.join(" && ")));
                 }
                 _ => {}
             }
@@ -325,6 +340,19 @@ fn unfit(words: &Map<String, Json>, written: &BTreeSet<String>) -> Option<String
     let unfit = written.iter().filter(|it| !validator.accepts(&json!(it)));
     let unfit: Vec<String> = unfit.take(CHOICES_MAX).map(quoted).collect();
     (!unfit.is_empty()).then(|| format!("![{}].contains({PLACE})", unfit.join(", ")))
+}
+
+/// A whole number as near to this one as a call can have it.
+pub(super) fn spelt(number: i64) -> i64 {
+    if number.unsigned_abs() <= COUNTED_MAX.unsigned_abs() {
+        return number;
+    }
+    let number = number.clamp(-SPELT_MAX, SPELT_MAX);
+    let down = number / SPELT_STEP * SPELT_STEP;
+    match (number - down).abs() > SPELT_STEP / 2 {
+        true => down + SPELT_STEP * number.signum(),
+        false => down,
+    }
 }
 
 /// The bounds that 64 bits hold exactly. A number between two of them is always seen by rules;

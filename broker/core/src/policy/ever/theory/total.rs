@@ -4,6 +4,7 @@
 
 use serde_json::{Value as Json, json};
 
+use super::overflow;
 use crate::policy::mentions::ARGS;
 use crate::policy::model::{Member, Record, Type};
 
@@ -72,33 +73,32 @@ impl Total {
         })
     }
 
-    /// It errs when it reads what is not there.
+    /// It errs when it reads what is not there, or when its arithmetic overflows.
     fn atom(expr: &Json, args: &Record) -> Option<Self> {
         let mut reads = Vec::new();
         let mut branches = false;
         walk(expr, &mut |way| reads.push(way), &mut branches);
-        let mut lost: Vec<Json> = Vec::new();
+        let mut guards: Vec<Json> = Vec::new();
         for way in reads {
             if let Some(there) = there(&way, args)
-                && !lost.contains(&there)
+                && !guards.contains(&there)
             {
-                lost.push(there);
+                guards.push(there);
             }
         }
-        let Some(first) = lost.first() else {
+        // What is read only in one branch of a value is not always read.
+        if branches && !guards.is_empty() {
+            return None;
+        }
+        guards.extend(overflow::when(expr).as_ref().map(not));
+        let mut all = guards.iter();
+        let Some(first) = all.next() else {
             return Some(Self {
                 holds: expr.clone(),
                 errs: None,
             });
         };
-        // What is read only in one branch of a value is not always read.
-        if branches {
-            return None;
-        }
-        let all = lost
-            .iter()
-            .skip(1)
-            .fold(first.clone(), |all, next| and(&all, next));
+        let all = all.fold(first.clone(), |all, next| and(&all, next));
         Some(Self {
             holds: and(&all, expr),
             errs: Some(not(&all)),
@@ -153,15 +153,15 @@ fn body(effect: &str, condition: Option<Json>) -> Json {
     })
 }
 
-fn not(expr: &Json) -> Json {
+pub(super) fn not(expr: &Json) -> Json {
     json!({"!": {"arg": expr}})
 }
 
-fn and(left: &Json, right: &Json) -> Json {
+pub(super) fn and(left: &Json, right: &Json) -> Json {
     json!({"&&": {"left": left, "right": right}})
 }
 
-fn either(one: Option<Json>, other: Option<Json>) -> Option<Json> {
+pub(super) fn either(one: Option<Json>, other: Option<Json>) -> Option<Json> {
     match (one, other) {
         (Some(one), Some(other)) => Some(json!({"||": {"left": one, "right": other}})),
         (one, other) => one.or(other),
