@@ -3,6 +3,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use airlock_core::id::ServerName;
 use serde_json::{Map, Value, json};
@@ -17,6 +18,13 @@ pub type Carrying<'a> = Pin<Box<dyn Future<Output = Said> + Send + 'a>>;
 pub trait Carrier: Send + Sync {
     /// Servers are told that so much can be asked, and nothing else is carried.
     fn abilities(&self) -> Abilities;
+
+    /// A name of the host that nobody else's carrier has. A server that goes on with a call of
+    /// this host which was given up may then ask something in a later one. Without a name, the
+    /// host is taken for another one in each run.
+    fn host(&self) -> Option<Arc<str>> {
+        None
+    }
 
     fn carry(&self, inquiry: Inquiry) -> Carrying<'_>;
 }

@@ -14,6 +14,8 @@ pub struct InquiryId(pub u32);
 pub struct Inquiry {
     pub id: InquiryId,
     pub call: CallId,
+    /// Calls under way that it may be about as well: not every server says which one it means.
+    pub or: Vec<CallId>,
     pub wants: Wants,
     /// Of all that the server asked.
     pub digest: Digest,

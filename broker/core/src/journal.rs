@@ -177,6 +177,9 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inquired {
     pub call: CallId,
+    /// Calls that it may be about as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub or: Vec<CallId>,
     pub inquiry: InquiryId,
     pub wants: Wants,
     pub asked_digest: Digest,

@@ -45,7 +45,8 @@ struct Open {
 impl<'a> Inquiries<'a> {
     pub(super) fn new(carrier: Option<&'a dyn Carrier>) -> Self {
         let abilities = carrier.map(Carrier::abilities).unwrap_or_default();
-        let (desk, raised) = InquiryDesk::new(abilities);
+        let host = carrier.and_then(Carrier::host);
+        let (desk, raised) = InquiryDesk::new(abilities, host);
         Self {
             desk,
             raised,
@@ -58,12 +59,7 @@ impl<'a> Inquiries<'a> {
 
     /// What goes with a call, so that its server finds back here.
     pub(super) fn behind(&self, server: ServerName, call: CallId, wall: Wall) -> Behind {
-        Behind {
-            server,
-            call,
-            desk: self.desk.clone(),
-            wall,
-        }
+        Behind::new(server, call, self.desk.clone(), wall)
     }
 
     /// What has come, and what came of what is carried.
@@ -95,6 +91,7 @@ impl<'a> Inquiries<'a> {
     fn enter(&mut self, raised: Raised, secrets: &Secrets) -> Event {
         let Raised {
             call,
+            or,
             mut inquiry,
             told: tell,
         } = raised;
@@ -114,6 +111,7 @@ impl<'a> Inquiries<'a> {
         Event::Inquired(Heard {
             id,
             call,
+            or,
             wants,
             digest,
         })

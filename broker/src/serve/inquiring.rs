@@ -1,6 +1,7 @@
 //! What a server asks in the middle of a call, as a host gets it: always with the
 //! server's name in front, and with no text that could pass for one of ours.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
@@ -22,14 +23,16 @@ const SERVER_KEY: &str = "dev.airlock/server";
 pub(super) struct ToHost {
     wishes: Wishes,
     abilities: Abilities,
+    session: Arc<str>,
     latest: AtomicU64,
 }
 
 impl ToHost {
-    pub(super) fn new(wishes: Wishes, abilities: Abilities) -> Self {
+    pub(super) fn new(wishes: Wishes, abilities: Abilities, session: &str) -> Self {
         Self {
             wishes,
             abilities,
+            session: session.into(),
             latest: AtomicU64::new(0),
         }
     }
@@ -38,6 +41,10 @@ impl ToHost {
 impl Carrier for ToHost {
     fn abilities(&self) -> Abilities {
         self.abilities
+    }
+
+    fn host(&self) -> Option<Arc<str>> {
+        Some(Arc::clone(&self.session))
     }
 
     fn carry(&self, inquiry: Inquiry) -> Carrying<'_> {

@@ -8,7 +8,7 @@ use super::caps::Caps;
 use super::era::Era;
 use super::fetch::Fetch;
 use super::handshake::{Agreed, modern_meta};
-use super::inquiry::Behind;
+use super::inquiry::{Behind, Whose};
 use super::jsonrpc::{Answer, quoted};
 use super::link::{Link, LinkError, Outgoing};
 use super::wall::Wall;
@@ -77,7 +77,7 @@ impl Connection {
             name: Some(called.tool.to_owned()),
             headers,
             cancellable: true,
-            behind: called.behind.cloned(),
+            whose: called.behind.cloned().map_or(Whose::Nobodys, Whose::Call),
         };
         self.link.request(&outgoing, wall).await
     }
@@ -93,6 +93,7 @@ impl Connection {
             params: self.params(members, None, Abilities::default()),
             name: fetch.name.clone(),
             cancellable: true,
+            whose: Whose::Nobodys,
             ..Outgoing::default()
         };
         self.link.request(&outgoing, wall).await

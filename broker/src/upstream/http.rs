@@ -33,6 +33,14 @@ const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// A message that nobody waits for the answer of.
 const ASIDE: Duration = Duration::from_secs(5);
 const ASIDE_MAX: usize = 32;
+/// Before each attempt to tell a server what it asked for.
+const DELIVERED_AGAIN_AFTER: [Duration; 5] = [
+    Duration::ZERO,
+    Duration::from_millis(250),
+    Duration::from_secs(1),
+    Duration::from_secs(4),
+    Duration::from_secs(10),
+];
 
 /// Cheap to clone; all clones are the same link.
 #[derive(Debug, Clone)]
@@ -179,7 +187,7 @@ impl HttpLink {
         {
             lock(&self.0.spoken).session = Some(session.clone());
         }
-        self.read_answer(response, id, outgoing.behind.as_ref())
+        self.read_answer(response, id, outgoing.whose.behind())
             .await
     }
 
@@ -309,7 +317,7 @@ impl HttpLink {
                 // It comes on the stream of the request that it is about.
                 let behind = behind.cloned().ok_or_else(Refused::nobody);
                 let link = self.clone();
-                let tell = |body| async move { link.post_aside(body) };
+                let tell = |body| async move { link.deliver(body).await };
                 let asked = (id, &*method, params);
                 self.0.under_way.begin(asked, behind, tell);
             }
@@ -324,6 +332,26 @@ impl HttpLink {
             }
         }
         None
+    }
+
+    /// Sends what a server has asked for, until it takes it. A server that gets the same answer
+    /// twice has asked for nothing the second time.
+    async fn deliver(&self, body: Vec<u8>) {
+        for pause in DELIVERED_AGAIN_AFTER {
+            tokio::time::sleep(pause).await;
+            let sent = tokio::time::timeout(ASIDE, self.post(body.clone()).send()).await;
+            let may_pass = match sent {
+                Ok(Ok(response)) if response.status().is_success() => return,
+                Ok(Ok(response)) => {
+                    let status = response.status();
+                    status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429)
+                }
+                Ok(Err(_)) | Err(_) => true,
+            };
+            if !may_pass {
+                return;
+            }
+        }
     }
 
     /// Sends a message whose answer nobody waits for, from wherever we are. At

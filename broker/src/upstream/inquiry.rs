@@ -41,6 +41,8 @@ pub(crate) type Told = Result<Value, Refused>;
 #[derive(Debug)]
 pub(crate) struct Raised {
     pub(crate) call: CallId,
+    /// Calls of the same run that it may be about as well.
+    pub(crate) or: Vec<CallId>,
     pub(crate) inquiry: Inquiry,
     pub(crate) told: oneshot::Sender<Told>,
 }
@@ -49,6 +51,8 @@ pub(crate) struct Raised {
 #[derive(Debug, Clone)]
 pub(crate) struct InquiryDesk {
     abilities: Abilities,
+    /// Whom everything comes before; none where that is not known.
+    host: Option<Arc<str>>,
     raised: mpsc::UnboundedSender<Raised>,
     room: Arc<Semaphore>,
 }
@@ -60,6 +64,29 @@ pub(crate) struct Behind {
     pub(crate) call: CallId,
     pub(crate) desk: InquiryDesk,
     pub(crate) wall: Wall,
+    /// Further calls of the same run that a question may be about.
+    others: Vec<(CallId, Wall)>,
+}
+
+/// For whom a request is made.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Whose {
+    /// The broker itself: the handshake, a list of tools.
+    #[default]
+    Ours,
+    /// A run, whose host can be asked.
+    Call(Behind),
+    /// Somebody who cannot be asked anything for it.
+    Nobodys,
+}
+
+impl Whose {
+    pub(crate) fn behind(&self) -> Option<&Behind> {
+        match self {
+            Self::Call(behind) => Some(behind),
+            Self::Ours | Self::Nobodys => None,
+        }
+    }
 }
 
 impl Refused {
@@ -76,6 +103,13 @@ impl Refused {
         Self::new(METHOD_NOT_FOUND, why)
     }
 
+    /// It could be about something of somebody else.
+    pub(crate) fn unclear(what: &str) -> Self {
+        let why =
+            format!("{what} are under way, and nothing says which of them it is for; call again");
+        Self::unanswered(&why)
+    }
+
     /// Nobody answered, for one reason or another.
     pub(crate) fn unanswered(why: &str) -> Self {
         Self::new(INTERNAL, why)
@@ -83,10 +117,14 @@ impl Refused {
 }
 
 impl InquiryDesk {
-    pub(crate) fn new(abilities: Abilities) -> (Self, mpsc::UnboundedReceiver<Raised>) {
+    pub(crate) fn new(
+        abilities: Abilities,
+        host: Option<Arc<str>>,
+    ) -> (Self, mpsc::UnboundedReceiver<Raised>) {
         let (raised, hears) = mpsc::unbounded_channel();
         let desk = Self {
             abilities,
+            host,
             raised,
             room: Arc::new(Semaphore::new(OPEN_MAX)),
         };
@@ -99,35 +137,52 @@ impl InquiryDesk {
 }
 
 impl Behind {
-    /// Whoever runs these calls, when all of them are of one run. A server on stdio does not
-    /// say which call its inquiry is about: where they are of several runs, nobody is asked.
-    pub(crate) fn of_one_run<'a>(
-        mut calls: impl Iterator<Item = &'a Self>,
-    ) -> Result<Self, Refused> {
-        let first = calls.next().ok_or_else(Refused::nobody)?;
-        if calls.all(|other| other.desk.is_same(&first.desk)) {
-            return Ok(first.clone());
+    pub(crate) fn new(server: ServerName, call: CallId, desk: InquiryDesk, wall: Wall) -> Self {
+        Self {
+            server,
+            call,
+            desk,
+            wall,
+            others: Vec::new(),
         }
-        let why = "calls of several runs are under way, and nothing says which of them it is for; \
-                   call again";
-        Err(Refused::unanswered(why))
+    }
+
+    /// A question may be about this other call too, when it is of the same run.
+    pub(super) fn join(&mut self, other: &Self) -> Result<(), Refused> {
+        if !other.desk.is_same(&self.desk) {
+            return Err(Refused::unclear("calls of several runs"));
+        }
+        self.others.push((other.call, other.wall.clone()));
+        Ok(())
+    }
+
+    /// Whether the same host stands behind both.
+    pub(super) fn has_host_of(&self, other: &Self) -> bool {
+        let (host, others) = (&self.desk.host, &other.desk.host);
+        self.desk.is_same(&other.desk) || (host.is_some() && host == others)
     }
 
     pub(crate) fn abilities(&self) -> Abilities {
         self.desk.abilities
     }
 
+    /// What a server asks, when the host can be asked that.
+    pub(crate) fn read(&self, method: &str, params: Option<&RawValue>) -> Result<Inquiry, Refused> {
+        read::inquiry(&self.server, method, params, self.desk.abilities)
+    }
+
     /// Takes what a server asks to the host, and brings back what the server is told. The
-    /// call's time stands still meanwhile.
-    pub(crate) async fn ask(&self, method: &str, params: Option<&RawValue>) -> Told {
-        let inquiry = read::inquiry(&self.server, method, params, self.desk.abilities)?;
+    /// time of all calls that it may be about stands still meanwhile.
+    pub(crate) async fn ask(&self, inquiry: Inquiry) -> Told {
         let Ok(_place) = self.desk.room.try_acquire() else {
             return Err(Refused::unanswered("too much is asked at the same time"));
         };
-        let _held = self.wall.hold();
+        let walls = self.others.iter().map(|(_, wall)| wall);
+        let _held: Vec<_> = walls.chain([&self.wall]).map(Wall::hold).collect();
         let (told, hears) = oneshot::channel();
         let raised = Raised {
             call: self.call,
+            or: self.others.iter().map(|(call, _)| *call).collect(),
             inquiry,
             told,
         };
@@ -142,7 +197,9 @@ impl Behind {
 pub(crate) struct UnderWay(Mutex<HashMap<String, AbortHandle>>);
 
 impl UnderWay {
-    /// Asks on the side, and hands on the message that the server is told.
+    /// Asks on the side, and hands on the message that the server is told. It is under way
+    /// until the server has taken that: one that asks in a flood and does not listen gets no
+    /// further answers.
     pub(crate) fn begin<F>(
         self: &Arc<Self>,
         (id, method, params): (&RawValue, &str, Option<&RawValue>),
@@ -152,19 +209,18 @@ impl UnderWay {
         F: Future<Output = ()> + Send,
     {
         let mut open = lock(&self.0);
-        // A server that asks in a flood is not answered.
         if open.len() >= UNDER_WAY_MAX {
             return;
         }
-        let (method, params) = (method.to_owned(), params.map(RawValue::to_owned));
+        let asked = behind.and_then(|behind| Ok((behind.read(method, params)?, behind)));
         let (key, id, all) = (id.get().to_owned(), id.to_owned(), Arc::clone(self));
         let asking = async move {
-            let told = match behind {
-                Ok(behind) => behind.ask(&method, params.as_deref()).await,
+            let told = match asked {
+                Ok((inquiry, behind)) => behind.ask(inquiry).await,
                 Err(refused) => Err(refused),
             };
-            lock(&all.0).remove(id.get());
             tell(in_rpc(&id, &told)).await;
+            lock(&all.0).remove(id.get());
         };
         // What is over at once waits for the lock, and so is entered before it is removed.
         let asking = tokio::spawn(asking).abort_handle();

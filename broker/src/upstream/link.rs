@@ -5,7 +5,7 @@ use std::time::Duration;
 use airlock_core::outcome::LostCause;
 
 use super::http::HttpLink;
-use super::inquiry::Behind;
+use super::inquiry::Whose;
 use super::jsonrpc::Answer;
 use super::stdio::StdioLink;
 use super::wall::Wall;
@@ -23,7 +23,7 @@ pub(crate) struct Outgoing {
     /// Tell the server when nobody waits any more. Not for the handshake.
     pub(crate) cancellable: bool,
     /// Who is asked what the server asks in the middle of it.
-    pub(crate) behind: Option<Behind>,
+    pub(crate) whose: Whose,
 }
 
 /// Why there is no answer.

@@ -29,6 +29,7 @@ mod server;
 mod spec;
 mod sse;
 mod stdio;
+mod waiting;
 pub(crate) mod wall;
 
 pub use caps::Caps;

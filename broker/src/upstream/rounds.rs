@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use airlock_core::json::{self, Bounds};
 use airlock_core::outcome::LostCause;
-use futures_util::future::join_all;
+use futures_util::future::try_join_all;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::connection::{Called, Connection, Given};
-use super::inquiry::Behind;
+use super::inquiry::{Behind, Refused};
 use super::jsonrpc::Answer;
 use super::link::LinkError;
 use super::raw::read_object;
@@ -60,12 +60,8 @@ pub(super) async fn converse(
             .call(called, given.as_ref(), headers.clone(), wall)
             .await;
         let answer = match answer {
-            Err(LinkError::NotSent { why }) if given.is_some() => {
-                return Err(LinkError::disconnected(why));
-            }
-            Err(LinkError::SessionGone) if given.is_some() => {
-                return Err(LinkError::disconnected(LinkError::SessionGone.why()));
-            }
+            Err(lost @ LinkError::Lost { .. }) => return Err(lost),
+            Err(refused) if given.is_some() => return Err(LinkError::disconnected(refused.why())),
             answer => answer?,
         };
         let Some(wanted) = asked(&answer) else {
@@ -116,20 +112,23 @@ fn asked(answer: &Answer) -> Option<Asked> {
     })
 }
 
-/// What the server gets; none when somebody cannot be asked or does not answer.
+/// What the server gets; none when somebody cannot be asked or does not answer. Nobody is asked
+/// anything unless all of it can be asked, and the rest is withdrawn when one is not answered.
 async fn answered(asked: Asked, behind: Option<&Behind>) -> Option<Given> {
     if asked.requests.is_empty() {
         tokio::time::sleep(PAUSE).await;
     }
-    let asking = asked
+    let read = asked
         .requests
-        .iter()
-        .map(|(key, method, params)| async move {
-            let told = behind?.ask(method, params.as_deref()).await;
-            Some((key.clone(), told.ok()?))
-        });
+        .into_iter()
+        .map(|(key, method, params)| Some((key, behind?.read(&method, params.as_deref()).ok()?)));
+    let inquiries: Vec<_> = read.collect::<Option<_>>()?;
+    let asking = inquiries.into_iter().map(|(key, inquiry)| async move {
+        let told = behind.ok_or_else(Refused::nobody)?.ask(inquiry).await?;
+        Ok::<_, Refused>((key, told))
+    });
     // All at once, so that a host can be given them together.
-    let responses = join_all(asking).await.into_iter().collect::<Option<_>>()?;
+    let responses = try_join_all(asking).await.ok()?.into_iter().collect();
     Some(Given {
         responses,
         state: asked.state,

@@ -3,21 +3,21 @@
 //! One task writes, one reads, one watches the child. A request knows whether
 //! its bytes have begun to leave: what is still queued can be taken back.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::child::{Alive, Group, One, Started};
 use super::diagnostics::{Diagnostics, lock};
-use super::inquiry::{self, Behind, Refused, UnderWay};
+use super::inquiry::{self, UnderWay};
 use super::jsonrpc::{self, Answer, Incoming};
 use super::lines::{Line, Lines};
 use super::link::{LinkError, Outgoing};
+use super::waiting::{Answered, Waiting};
 use super::wall::Wall;
 
 /// Messages that may wait to be written; more requests wait, other messages are dropped.
@@ -46,18 +46,6 @@ struct Shared {
     message_bytes_max: usize,
     /// What the server asks of us.
     under_way: Arc<UnderWay>,
-}
-
-#[derive(Debug, Default)]
-struct Waiting {
-    by_id: HashMap<u64, Waiter>,
-    closed: Option<String>,
-}
-
-#[derive(Debug)]
-struct Waiter {
-    answer: oneshot::Sender<Result<Answer, LinkError>>,
-    behind: Option<Behind>,
 }
 
 #[derive(Debug)]
@@ -148,7 +136,7 @@ impl StdioLink {
         wall: &Wall,
     ) -> Result<Answer, LinkError> {
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
-        let receiver = self.shared.expect(id, outgoing.behind.clone())?;
+        let receiver = lock(&self.shared.waiting).enter(id, outgoing.whose.clone())?;
         let ticket = Arc::new(Ticket::default());
         let mut in_flight = InFlight {
             link: self,
@@ -197,7 +185,7 @@ impl StdioLink {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        lock(&self.shared.waiting).closed.is_some()
+        lock(&self.shared.waiting).closed().is_some()
     }
 
     /// Closes the server's stdin and waits until it and its children are gone.
@@ -230,8 +218,14 @@ impl Drop for InFlight<'_> {
         if self.answered {
             return;
         }
-        lock(&self.link.shared.waiting).by_id.remove(&self.id);
-        if !self.ticket.take_back() && self.cancellable {
+        let has_left = !self.ticket.take_back();
+        let mut waiting = lock(&self.link.shared.waiting);
+        match has_left {
+            true => waiting.give_up(self.id),
+            false => waiting.take_back(self.id),
+        }
+        drop(waiting);
+        if has_left && self.cancellable {
             let params = format!(
                 r#"{{"requestId":{},"reason":"nobody waits for it any more"}}"#,
                 self.id
@@ -247,35 +241,10 @@ impl Drop for InFlight<'_> {
 }
 
 impl Shared {
-    fn expect(
-        &self,
-        id: u64,
-        behind: Option<Behind>,
-    ) -> Result<oneshot::Receiver<Result<Answer, LinkError>>, LinkError> {
-        let mut waiting = lock(&self.waiting);
-        if let Some(why) = &waiting.closed {
-            return Err(LinkError::NotSent { why: why.clone() });
+    fn settle(&self, id: u64, answer: Answered) {
+        if !lock(&self.waiting).settle(id, answer) {
+            self.diagnostics.unmatched();
         }
-        let (answer, answered) = oneshot::channel();
-        waiting.by_id.insert(id, Waiter { answer, behind });
-        Ok(answered)
-    }
-
-    fn settle(&self, id: u64, answer: Result<Answer, LinkError>) {
-        let waiter = lock(&self.waiting).by_id.remove(&id);
-        match waiter {
-            // Whoever waited may have gone in this moment.
-            Some(waiter) => drop(waiter.answer.send(answer)),
-            None => self.diagnostics.unmatched(),
-        }
-    }
-
-    /// Whoever runs the calls that are with the server, from the oldest on.
-    fn behind(&self) -> Result<Behind, Refused> {
-        let waiting = lock(&self.waiting);
-        let mut calls: Vec<_> = waiting.by_id.iter().collect();
-        calls.sort_unstable_by_key(|(id, _)| **id);
-        Behind::of_one_run(calls.into_iter().filter_map(|(_, it)| it.behind.as_ref()))
     }
 
     /// Ends the connection for everybody; the first reason stays.
@@ -284,14 +253,7 @@ impl Shared {
     }
 
     fn close_with(&self, error: &LinkError) {
-        let mut waiting = lock(&self.waiting);
-        if waiting.closed.is_none() {
-            waiting.closed = Some(error.why());
-        }
-        for (_, waiter) in waiting.by_id.drain() {
-            let _ = waiter.answer.send(Err(error.clone()));
-        }
-        drop(waiting);
+        lock(&self.waiting).close(error);
         self.stop.send_replace(true);
     }
 
@@ -419,7 +381,8 @@ fn hear(line: &[u8], outbox: &mpsc::Sender<Outbound>, shared: &Arc<Shared>) {
                 let _ = outbox.send(Outbound { bytes, ticket }).await;
             };
             let asked = (id, &*method, params);
-            shared.under_way.begin(asked, shared.behind(), tell);
+            let behind = lock(&shared.waiting).behind();
+            shared.under_way.begin(asked, behind, tell);
         }
         Incoming::Request { id, method, .. } => {
             let bytes = jsonrpc::answer_request(id, &method);

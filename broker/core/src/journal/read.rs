@@ -179,8 +179,11 @@ impl Reader {
                     settled.call.0
                 ));
             }
-            Body::Inquired(inquired) if !self.open.contains(&inquired.call) => {
-                return Err(format!("call {} was not under way", inquired.call.0));
+            Body::Inquired(inquired) => {
+                let mut calls = inquired.or.iter().chain([&inquired.call]);
+                if let Some(call) = calls.find(|call| !self.open.contains(call)) {
+                    return Err(format!("call {} was not under way", call.0));
+                }
             }
             Body::Ended(_) => self.ended = true,
             _ => {}

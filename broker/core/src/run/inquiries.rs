@@ -18,16 +18,19 @@ pub(super) struct Inquiries {
     total: u32,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Open {
     call: CallId,
+    /// Those of the calls that it may be about that are still under way.
+    waiting: Vec<CallId>,
     since_ms: u64,
 }
 
 impl Inquiries {
     /// Calls that wait for an answer.
     pub(super) fn calls(&self) -> u32 {
-        let mut calls: Vec<_> = self.open.values().map(|open| open.call).collect();
+        let waiting = |open: &Open| open.waiting.clone();
+        let mut calls: Vec<_> = self.open.values().flat_map(waiting).collect();
         calls.sort_unstable();
         calls.dedup();
         u32::try_from(calls.len()).unwrap_or(u32::MAX)
@@ -36,22 +39,33 @@ impl Inquiries {
 
 impl Run {
     pub(super) fn inquired(&mut self, inquiry: &Inquiry) {
-        let call = self.calls.get(inquiry.call);
-        let waits = call.is_some_and(|it| matches!(it.stage, Stage::InFlight { .. }));
-        if !waits || self.ending.is_some() || self.inquiries.open.contains_key(&inquiry.id) {
+        let is_under_way = |call: &CallId| {
+            let call = self.calls.get(*call);
+            call.is_some_and(|it| matches!(it.stage, Stage::InFlight { .. }))
+        };
+        let calls = [inquiry.call].into_iter().chain(inquiry.or.iter().copied());
+        let waiting: Vec<_> = calls.filter(is_under_way).collect();
+        let (Some(call), None, false) = (
+            waiting.first().copied(),
+            &self.ending,
+            self.inquiries.open.contains_key(&inquiry.id),
+        ) else {
             return self.out.end_inquiry(inquiry.id, InquiryEnd::Withdrawn);
-        }
+        };
         self.inquiries.total = self.inquiries.total.saturating_add(1);
         if self.inquiries.total > INQUIRIES_MAX {
             return self.out.end_inquiry(inquiry.id, InquiryEnd::TooMany);
         }
+        let or = waiting.iter().skip(1).copied().collect();
         let open = Open {
-            call: inquiry.call,
+            call,
+            waiting,
             since_ms: self.clock.host_ms(),
         };
         self.inquiries.open.insert(inquiry.id, open);
         let inquired = Inquired {
-            call: inquiry.call,
+            call,
+            or,
             inquiry: inquiry.id,
             wants: inquiry.wants,
             asked_digest: inquiry.digest,
@@ -75,11 +89,16 @@ impl Run {
         self.out.end_inquiry(inquiry, end);
     }
 
-    /// The call is over: nobody waits for what its server asked.
+    /// The call is over. What its server asked is withdrawn, unless another call may wait for it.
     pub(super) fn withdraw_inquiries(&mut self, call: CallId) {
-        let of_call = |(id, open): (&InquiryId, &Open)| (open.call == call).then_some(*id);
-        let open: Vec<_> = self.inquiries.open.iter().filter_map(of_call).collect();
-        for inquiry in open {
+        let mut left = Vec::new();
+        for (id, open) in &mut self.inquiries.open {
+            open.waiting.retain(|it| *it != call);
+            if open.waiting.is_empty() {
+                left.push(*id);
+            }
+        }
+        for inquiry in left {
             self.inquiry_ended(inquiry, InquiryEnd::Withdrawn);
         }
     }

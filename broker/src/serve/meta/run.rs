@@ -133,7 +133,7 @@ pub(super) async fn start(
         None => script,
     };
     let (wishes, wanted) = Wishes::new();
-    let to_host = ToHost::new(wishes.clone(), request.abilities(desk));
+    let to_host = ToHost::new(wishes.clone(), request.abilities(desk), &request.session.id);
     let by_host = || Arc::new(ByHost(wishes.clone())) as Arc<dyn Approver>;
     let by_model = || Arc::new(HostModel::new(wishes.clone())) as Arc<dyn Extractor>;
     let seat = Seat {

@@ -148,10 +148,18 @@ impl Connected {
 
     /// A call for somebody who can be asked.
     pub(super) fn call_for(&self, behind: Behind) -> impl Future<Output = Reply> + Send + use<> {
+        self.call_with("{}", behind)
+    }
+
+    pub(super) fn call_with(
+        &self,
+        arguments: &str,
+        behind: Behind,
+    ) -> impl Future<Output = Reply> + Send + use<> {
         let (server, tool) = (ServerName("fake".into()), ToolName("t".into()));
-        let wall = behind.wall.clone();
+        let (wall, arguments) = (behind.wall.clone(), arguments.as_bytes().to_vec());
         self.upstream
-            .call_in(&server, &tool, b"{}".to_vec(), (Some(behind), wall))
+            .call_in(&server, &tool, arguments, (Some(behind), wall))
     }
 
     pub(super) fn dials(&self) -> usize {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use airlock_core::id::{ServerName, ToolName};
 use futures_util::future::{join, join_all};
 use serde_json::json;
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::children::{SERVER, call as call_child, connect, shell, stderr, text as child_text};
 use super::fake::{Fake, Say, text, words};
@@ -36,6 +36,26 @@ async fn a_line_of_a_gibibyte_ends_the_connection_before_it_is_read() {
     let why = error.unwrap_err().why();
     assert!(why.contains("100000 bytes"), "{why}");
     assert!(link.is_closed());
+}
+
+#[tokio::test]
+async fn a_server_that_asks_and_does_not_listen_gathers_nothing_here() {
+    let asked = br#"{"jsonrpc":"2.0","id":ID,"method":"roots/list"}"#;
+    let asked = String::from_utf8_lossy(asked);
+    let lines: String = (0..10_000)
+        .map(|id| format!("{}\n", asked.replace("ID", &id.to_string())))
+        .collect();
+    let (ours, theirs) = tokio::io::duplex(1_024);
+    let (mut said, reader) = tokio::io::duplex(64 * 1024);
+    let link = StdioLink::over(reader, ours, 100_000, Arc::default());
+    said.write_all(lines.as_bytes()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let tasks = tokio::runtime::Handle::current()
+        .metrics()
+        .num_alive_tasks();
+    assert!(tasks < 100, "{tasks}");
+    assert!(!link.is_closed());
+    drop(theirs);
 }
 
 #[tokio::test]

@@ -1,17 +1,19 @@
 //! Servers that ask something in the middle of a call, in both eras.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use airlock_core::id::{CallId, ServerName, ToolName};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use super::fake::{Fake, Say, error, legacy, result, text, tool, words};
 use super::fake_http::{Page, Web, older};
 use super::http::event;
 use crate::carrier::{Abilities, Wants};
+use crate::upstream::fetch::Fetch;
 use crate::upstream::inquiry::{Behind, InquiryDesk, Raised, Refused};
 use crate::upstream::wall::Wall;
 
@@ -19,12 +21,18 @@ const WITHIN: Duration = Duration::from_secs(5);
 
 /// A run whose calls somebody can be asked for.
 fn run(abilities: Abilities) -> (impl Fn(u32) -> Behind, mpsc::UnboundedReceiver<Raised>) {
-    let (desk, raised) = InquiryDesk::new(abilities);
-    let behind = move |call| Behind {
-        server: ServerName("fake".into()),
-        call: CallId(call),
-        desk: desk.clone(),
-        wall: Wall::new(WITHIN),
+    run_of(None, abilities)
+}
+
+/// The same of a host that other runs may be of too.
+fn run_of(
+    host: Option<&str>,
+    abilities: Abilities,
+) -> (impl Fn(u32) -> Behind, mpsc::UnboundedReceiver<Raised>) {
+    let (desk, raised) = InquiryDesk::new(abilities, host.map(Arc::from));
+    let behind = move |call| {
+        let server = ServerName("fake".into());
+        Behind::new(server, CallId(call), desk.clone(), Wall::new(WITHIN))
     };
     (behind, raised)
 }
@@ -140,6 +148,99 @@ async fn of_two_runs_neither_is_asked_for_the_other() {
     assert!(first.try_recv().is_err() && second.try_recv().is_err());
 }
 
+/// A server that says nothing to its first call or read, and asks in the second call.
+fn slow_then_asking() -> Fake {
+    let calls = Mutex::new(Vec::<Value>::new());
+    Fake::new(move |_, message| match message["method"].as_str() {
+        Some("resources/read") => vec![],
+        Some("tools/call") if message["params"]["arguments"]["do"] == "nothing" => vec![],
+        Some("tools/call") => {
+            calls.lock().unwrap().push(message.clone());
+            vec![Say::Json(asks(&json!("q")))]
+        }
+        None if message["id"] == "q" => {
+            let told = message
+                .get("result")
+                .unwrap_or(&message["error"]["message"]);
+            let call = calls.lock().unwrap().pop().unwrap();
+            vec![Say::Json(text(&call, &told.to_string()))]
+        }
+        _ => legacy(message).unwrap_or_default(),
+    })
+}
+
+#[tokio::test]
+async fn a_call_that_was_given_up_is_still_with_the_server() {
+    tokio::time::pause();
+    let (connected, _) = slow_then_asking().connect().await;
+    let ((one, _hears), (other, mut others)) = (
+        run_of(Some("a"), Abilities::ALL),
+        run_of(Some("b"), Abilities::ALL),
+    );
+    let given_up = connected.call_with(r#"{"do":"nothing"}"#, one(1));
+    assert!(timeout(Duration::from_millis(20), given_up).await.is_err());
+    let reply = words(&connected.call_for(other(1)).await);
+    assert!(reply.contains("several hosts"), "{reply}");
+    assert!(others.try_recv().is_err());
+    // A later run of the same host is asked by the same person's name.
+    let (again, mut raised) = run_of(Some("a"), Abilities::ALL);
+    let host = async { raised.recv().await.unwrap().told.send(Ok(yes())).unwrap() };
+    let (reply, ()) = futures_util::join!(connected.call_for(again(1)), host);
+    assert_eq!(words(&reply), yes().to_string());
+    // No server goes on for ever.
+    tokio::time::sleep(Duration::from_secs(601)).await;
+    let host = async { others.recv().await.unwrap().told.send(Ok(yes())).unwrap() };
+    let (reply, ()) = futures_util::join!(connected.call_for(other(2)), host);
+    assert_eq!(words(&reply), yes().to_string());
+}
+
+#[tokio::test]
+async fn a_late_answer_says_that_a_call_which_was_given_up_is_over() {
+    let fake = Fake::new(|_, message| match message["method"].as_str() {
+        Some("tools/call") if message["params"]["arguments"]["do"] == "nothing" => {
+            vec![Say::After(Duration::from_millis(60), text(message, "late"))]
+        }
+        Some("tools/call") => vec![
+            Say::Json(asks(&json!("q"))),
+            Say::After(Duration::from_millis(20), text(message, "said")),
+        ],
+        _ => legacy(message).unwrap_or_default(),
+    });
+    let (connected, _) = fake.connect().await;
+    let ((one, _hears), (other, mut others)) = (run(Abilities::ALL), run(Abilities::ALL));
+    let given_up = connected.call_with(r#"{"do":"nothing"}"#, one(1));
+    assert!(timeout(Duration::from_millis(10), given_up).await.is_err());
+    while connected.report().unmatched_total == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    connected.call_for(other(1)).await;
+    assert!(others.try_recv().is_ok());
+}
+
+#[tokio::test]
+async fn nobody_is_asked_while_somebody_reads_something_else_of_the_server() {
+    let (connected, _) = slow_then_asking().connect().await;
+    let server = connected.upstream.server(&ServerName("fake".into()));
+    let fetch = Fetch {
+        method: "resources/read",
+        params: serde_json::Map::new(),
+        name: None,
+    };
+    let (behind, mut raised) = run(Abilities::ALL);
+    let wall = Wall::new(Duration::from_millis(500));
+    let reading = server.fetch(&fetch, &wall);
+    let calling = async {
+        while connected.heard("resources/read").is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        connected.call_for(behind(1)).await
+    };
+    let (reply, _) = futures_util::join!(calling, reading);
+    let reply = words(&reply);
+    assert!(reply.contains("several hosts"), "{reply}");
+    assert!(raised.try_recv().is_err());
+}
+
 #[tokio::test]
 async fn several_calls_of_one_run_are_no_riddle() {
     let calls = Mutex::new(Vec::<Value>::new());
@@ -164,7 +265,11 @@ async fn several_calls_of_one_run_are_no_riddle() {
     });
     let (connected, _) = fake.connect().await;
     let (behind, mut raised) = run(Abilities::ALL);
-    let host = async { raised.recv().await.unwrap().told.send(Ok(yes())).unwrap() };
+    let host = async {
+        let raised = raised.recv().await.unwrap();
+        assert_eq!((raised.call, raised.or), (CallId(1), vec![CallId(2)]));
+        raised.told.send(Ok(yes())).unwrap();
+    };
     let calls = [connected.call_for(behind(1)), connected.call_for(behind(2))];
     let (replies, ()) = futures_util::join!(futures_util::future::join_all(calls), host);
     let expected = yes().to_string();
@@ -275,6 +380,57 @@ async fn in_the_newer_era_a_call_that_nobody_can_be_asked_for_says_so_and_ends()
 }
 
 #[tokio::test]
+async fn in_the_newer_era_nobody_is_asked_in_vain() {
+    let fake = Fake::new(|_, message| match message["method"].as_str() {
+        Some("tools/call") => {
+            let form = json!({"method": "elicitation/create", "params": form()});
+            let unknown = json!({"method": "tasks/get", "params": {}});
+            vec![Say::Json(result(
+                message,
+                json!({
+                    "resultType": "input_required",
+                    "inputRequests": {"a": form, "b": unknown},
+                }),
+            ))]
+        }
+        _ => legacy(message).unwrap_or_default(),
+    });
+    let (connected, _) = fake.connect().await;
+    let (behind, mut raised) = run(Abilities::ALL);
+    let reply = connected.call_for(behind(1)).await;
+    assert_eq!(words(&reply), "lost InputRequired");
+    assert!(raised.try_recv().is_err());
+}
+
+/// What has been with the server is not said to have never left.
+#[tokio::test]
+async fn in_the_newer_era_a_second_round_that_is_not_accepted_is_lost() {
+    for status in [401, 404, 429, 503] {
+        let web = Web::start(move |asked| match asked.method() {
+            "tools/call" if asked.body["params"].get("inputResponses").is_some() => {
+                Page::status(status)
+            }
+            "tools/call" => {
+                let form = json!({"method": "elicitation/create", "params": form()});
+                let wanted = json!({"resultType": "input_required", "inputRequests": {"a": form}});
+                Page::json(&result(&asked.body, wanted))
+            }
+            _ => older(asked).unwrap_or_else(|| Page::status(404)),
+        })
+        .await;
+        let (upstream, _) = web.connect().await;
+        let (behind, mut raised) = run(Abilities::ALL);
+        let behind = behind(1);
+        let (server, tool) = (ServerName("web".into()), ToolName("t".into()));
+        let wall = behind.wall.clone();
+        let call = upstream.call_in(&server, &tool, b"{}".to_vec(), (Some(behind), wall));
+        let host = async { raised.recv().await.unwrap().told.send(Ok(yes())).unwrap() };
+        let (reply, ()) = futures_util::join!(call, host);
+        assert_eq!(words(&reply), "lost Disconnected", "{status}");
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_never_has_enough_is_left() {
     let fake = Fake::new(|_, message| match message["method"].as_str() {
         Some("tools/call") => {
@@ -292,15 +448,22 @@ async fn a_server_that_never_has_enough_is_left() {
     assert_eq!(connected.heard("tools/call").len(), 10);
 }
 
+/// A gateway in trouble, or one that is asked too much, does not lose what a person said.
 #[tokio::test]
 async fn over_http_the_stream_of_a_call_says_whom_a_server_asks() {
     let (told, call) = (Arc::new(AtomicBool::new(false)), Mutex::new(Value::Null));
+    let attempts = AtomicU32::new(0);
     let web = Web::start(move |asked| match (asked.verb.as_str(), asked.method()) {
         ("POST", "tools/call") => {
             *call.lock().unwrap() = asked.body.clone();
             Page::events(&format!("id: 1\nretry: 100\n{}", event(&asks(&json!(1)))))
         }
         ("POST", "") if asked.body["id"] == 1 => {
+            match attempts.fetch_add(1, Ordering::Relaxed) {
+                0 => return Page::status(429),
+                1 => return Page::status(503),
+                _ => {}
+            }
             told.store(true, Ordering::Relaxed);
             Page::status(202)
         }

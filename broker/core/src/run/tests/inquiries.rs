@@ -6,9 +6,14 @@ use crate::inquiry::{Inquiry, InquiryEnd, InquiryId, Wants};
 use crate::limits::INQUIRIES_MAX;
 
 fn inquired(number: u32, call: u32) -> Event {
+    inquired_of_one_of(number, call, &[])
+}
+
+fn inquired_of_one_of(number: u32, call: u32, or: &[u32]) -> Event {
     Event::Inquired(Inquiry {
         id: InquiryId(number),
         call: CallId(call),
+        or: or.iter().copied().map(CallId).collect(),
         wants: Wants::Form,
         digest: Digest::of(b"?"),
     })
@@ -57,6 +62,28 @@ fn what_is_open_when_the_call_or_the_run_ends_is_withdrawn() {
         "{heard:?}"
     );
     assert!(heard.contains(&"end 2 Withdrawn".into()), "{heard:?}");
+}
+
+#[test]
+fn what_may_be_about_several_calls_is_open_until_the_last_of_them_ends() {
+    let mut world = World::open();
+    world.hear(0, waits(&[(0, 0), (1, 1), (2, 2)]));
+    let heard = world.hear(1, inquired_of_one_of(1, 1, &[2, 9]));
+    assert_eq!(heard, ["append inquired 1", "carry 1"]);
+    for (call, ends) in [(1, false), (3, false), (2, true)] {
+        let heard = world.hear(2, replies(call, "1"));
+        let is_withdrawn = heard.contains(&"end 1 Withdrawn".to_owned());
+        assert_eq!(is_withdrawn, ends, "{heard:?}");
+    }
+}
+
+#[test]
+fn what_is_about_no_call_any_more_is_about_another_one_that_it_may_be_about() {
+    let mut world = World::open();
+    world.hear(0, waits(&[(0, 0), (1, 1)]));
+    world.hear(1, replies(1, "1"));
+    let heard = world.hear(2, inquired_of_one_of(1, 1, &[2]));
+    assert_eq!(heard, ["append inquired 1", "carry 1"]);
 }
 
 #[test]
