@@ -4,10 +4,9 @@
 
 use airlock_core::flow::Carried;
 use airlock_core::id::{ServerName, ToolId, ToolName};
-use serde_json::Value;
 
 use super::Broker;
-use crate::upstream::fetch::{Fetch, Unfetched};
+use crate::upstream::fetch::{Fetch, Fetched, Unfetched};
 use crate::upstream::wall::Wall;
 
 impl Broker {
@@ -17,15 +16,15 @@ impl Broker {
         server: &ServerName,
         fetch: Fetch,
         wall: &Wall,
-    ) -> Result<Value, Unfetched> {
-        let late = |_| Unfetched::Failed("it took too long".to_owned());
-        let joined = wall.limit(self.join(server)).await.map_err(late)?;
-        joined.map_err(Unfetched::Failed)?;
-        let fetched = self.0.servers.fetch(server, fetch, wall.clone()).await;
-        fetched.map(|mut value| {
-            self.0.secrets.strike_value(&mut value);
-            value
-        })
+    ) -> Result<Fetched, Unfetched> {
+        let mut fetched = self.0.servers.fetch(server, fetch, wall).await;
+        let secrets = &self.0.secrets;
+        match &mut fetched {
+            Ok(fetched) => drop(secrets.strike_whole(&mut fetched.value)),
+            Err(Unfetched::Refused { message, .. }) => secrets.strike_text(message),
+            Err(Unfetched::Failed(why) | Unfetched::Ended(why)) => secrets.strike_text(why),
+        }
+        fetched
     }
 
     /// What a session carries that has read something of a server: what is said of the

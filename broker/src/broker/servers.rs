@@ -8,7 +8,6 @@ use std::time::Duration;
 use airlock_core::decide::CallParts;
 use airlock_core::id::ServerName;
 use airlock_core::outcome::Reply;
-use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
@@ -19,7 +18,7 @@ use super::roster::Change;
 use super::says::Said;
 use super::shelf::Shelf;
 use super::status::ServerState;
-use crate::upstream::fetch::{Fetch, Unfetched};
+use crate::upstream::fetch::{Fetch, Fetched, Unfetched};
 use crate::upstream::wall::Wall;
 use crate::upstream::{Against, Asked, Listed, Sent, Upstream};
 
@@ -180,14 +179,32 @@ impl Servers {
         outdated.filter(|it| self.is_connected(it)).collect()
     }
 
-    /// What a server has besides tools.
+    /// What a server has besides tools. Asking changes nothing, and so is repeated where a
+    /// connection has ended. Like a call it starts nothing behind the gate.
     pub(super) async fn fetch(
-        &self,
+        self: &Arc<Self>,
         server: &ServerName,
         fetch: Fetch,
-        wall: Wall,
-    ) -> Result<Value, Unfetched> {
-        self.upstream.fetch(server, fetch, wall).await
+        wall: &Wall,
+    ) -> Result<Fetched, Unfetched> {
+        let late = |_| Unfetched::Failed("it took too long".to_owned());
+        let since = self.upstream.readings(server);
+        let joined = wall.limit(self.join(server)).await.map_err(late)?;
+        joined.map_err(Unfetched::Failed)?;
+        let fetch = Arc::new(fetch);
+        let mut ended = String::new();
+        for _ in 0..TRIES_MAX {
+            let asked = self
+                .upstream
+                .fetch(server, Arc::clone(&fetch), wall.clone());
+            match asked.await {
+                Err(Unfetched::Ended(why)) => ended = why,
+                answered => return answered,
+            }
+            let again = wall.limit(self.said(server, since)).await;
+            again.map_err(late)?.map_err(Unfetched::Failed)?;
+        }
+        Err(Unfetched::Failed(ended))
     }
 
     pub(super) fn runtime(&self) -> &Handle {

@@ -100,6 +100,49 @@ impl Secrets {
         }
     }
 
+    /// The same with the names of members; whether one of them held a secret.
+    pub(crate) fn strike_whole(&self, value: &mut Value) -> bool {
+        let mut names_struck = 0;
+        if !self.is_empty() {
+            self.strike_value(value);
+            self.strike_names(value, &mut names_struck);
+        }
+        names_struck > 0
+    }
+
+    fn strike_names(&self, value: &mut Value, names_struck: &mut usize) {
+        let members = match value {
+            Value::Array(items) => {
+                for item in items {
+                    self.strike_names(item, names_struck);
+                }
+                return;
+            }
+            Value::Object(members) => members,
+            _ => return,
+        };
+        for member in members.values_mut() {
+            self.strike_names(member, names_struck);
+        }
+        if members.keys().all(|name| self.strike(name).is_none()) {
+            return;
+        }
+        // Two names can become one, and no member may be lost by that.
+        for (name, member) in std::mem::take(members) {
+            let name = match self.strike(&name) {
+                None => name,
+                Some(struck) => {
+                    *names_struck += 1;
+                    match *names_struck {
+                        1 => struck,
+                        number => format!("{struck}#{number}"),
+                    }
+                }
+            };
+            members.insert(name, member);
+        }
+    }
+
     pub(crate) fn strike_text(&self, text: &mut String) {
         if let Some(struck) = self.strike(text) {
             *text = struck;
@@ -110,6 +153,7 @@ impl Secrets {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn secrets_are_struck_out_plain_and_as_json_has_them() {
@@ -123,6 +167,19 @@ mod tests {
         ] {
             assert_eq!(secrets.strike(text).as_deref(), expected);
         }
+    }
+
+    #[test]
+    fn names_of_members_lose_them_too_and_no_member_is_lost() {
+        let secrets = Secrets::new(["tok-123"]);
+        let mut value =
+            json!({"a": ["tok-123"], "b": {"tok-123": 1, "tok-123!": {"x tok-123": 2}}});
+        assert!(secrets.strike_whole(&mut value));
+        let members = value["b"].as_object().unwrap();
+        assert_eq!((members.len(), &value["a"]), (2, &json!(["***"])));
+        assert!(!value.to_string().contains("tok-123"), "{value}");
+        let mut value = json!({"a": "tok-123"});
+        assert!(!secrets.strike_whole(&mut value));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::disclosure::{self, Latest};
 use super::ending::Ending;
 use super::filter::{self, Filter};
 use super::listening::{self, Listeners, Lists};
+use super::offered::Listings;
 use super::request::Request;
 use super::rpc::{self, Lasting, Refusal};
 use super::seal::{NoKey, Seal};
@@ -38,6 +39,7 @@ struct Inner {
     ending: Ending,
     listeners: Listeners,
     latest_list: Latest,
+    listings: Listings,
     /// What servers of the older era are told that can be asked of hosts.
     declared: watch::Sender<Option<Abilities>>,
     /// Until then requests wait for servers whose tools nobody knows yet.
@@ -78,6 +80,7 @@ impl Desk {
             ending: Ending::default(),
             listeners: Listeners::default(),
             latest_list: Latest::default(),
+            listings: Listings::default(),
             declared: watch::Sender::new(None),
         })))
     }
@@ -109,7 +112,7 @@ impl Desk {
         let era = request.era;
         self.declare_for(method, request);
         let offers = !self.settings().offers.is_empty();
-        if AT_ONCE.contains(&method) && !(offers && OFFERED.contains(&method)) {
+        if AT_ONCE.contains(&method) && !(offers && is_offered(method, request)) {
             let (result, lasting) = self.at_once(method, request)?;
             return Ok(rpc::enveloped(result, era, lasting));
         }
@@ -174,9 +177,9 @@ impl Desk {
             one_page(request)?;
         }
         let list = match method {
-            "resources/list" => offered::list_resources(self, shelf).await,
-            "resources/templates/list" => offered::list_templates(self, shelf).await,
-            "prompts/list" => offered::list_prompts(self, shelf).await,
+            "resources/list" => offered::list_resources(self, shelf, request).await,
+            "resources/templates/list" => offered::list_templates(self, shelf, request).await,
+            "prompts/list" => offered::list_prompts(self, shelf, request).await,
             "prompts/get" => {
                 let prompt = offered::get_prompt(self, shelf, request).await?;
                 return Ok((prompt, Lasting::No));
@@ -232,6 +235,10 @@ impl Desk {
 
     pub(super) fn listeners(&self) -> &Listeners {
         &self.0.listeners
+    }
+
+    pub(super) fn listings(&self) -> &Listings {
+        &self.0.listings
     }
 
     pub(super) fn latest_list(&self) -> &Latest {
@@ -393,6 +400,12 @@ fn features(mode: Mode) -> Value {
         "details": ["typescript", "json"],
         "metadata": ["category", "version", "deprecated", "replacement"],
     })
+}
+
+/// Servers have their part in it; our own prompt is there without them.
+fn is_offered(method: &str, request: &Request) -> bool {
+    let is_own = || request.params.get("name").and_then(Value::as_str) == Some(prompt::NAME);
+    OFFERED.contains(&method) && !(method == "prompts/get" && is_own())
 }
 
 fn one_page(request: &Request) -> Result<(), Refusal> {

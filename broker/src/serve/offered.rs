@@ -1,8 +1,10 @@
 //! What servers have besides tools, for hosts: prompts, resources, completions. Only
 //! of servers that somebody has named (`--offer`), under names that say whose it is,
-//! with known credentials struck.
+//! with known credentials struck. Whatever a server says here, in lists and in errors
+//! too, counts as read by the session that hears it.
 
 mod completion;
+mod listing;
 mod offer;
 mod prompts;
 mod resources;
@@ -10,17 +12,17 @@ mod resources;
 use std::time::Duration;
 
 use airlock_core::id::ServerName;
-use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 
 use super::desk::Desk;
 use super::request::Request;
-use super::rpc::{Refusal, shown};
+use super::rpc::{INTERNAL, INVALID_PARAMS, Refusal, shown};
 use super::shelf::Shelf;
 use crate::upstream::fetch::{Fetch, Unfetched};
 use crate::upstream::wall::Wall;
 
 pub(super) use completion::complete;
+pub(super) use listing::Listings;
 pub(super) use offer::What;
 pub use offer::{BadOffer, Offer, Offers};
 pub(super) use prompts::{get as get_prompt, list as list_prompts};
@@ -28,106 +30,67 @@ pub(super) use resources::{
     list as list_resources, read as read_resource, templates as list_templates,
 };
 
-/// A server that takes longer for a list is left out of it.
-const LIST_WALL: Duration = Duration::from_secs(5);
-const ITEMS_MAX: usize = 1_000;
-const PAGES_MAX: usize = 50;
 const TEXT_CHARS_MAX: usize = 2_000;
 
-/// Everything of one kind that the offered servers list, by server.
-async fn listed(
+/// Asks a server for one thing, until the host does not want it any more. It takes the room
+/// of a call of the session.
+async fn fetched(
     desk: &Desk,
     shelf: &Shelf,
-    what: What,
-    (method, key): (&'static str, &'static str),
-) -> Vec<(ServerName, Vec<Value>)> {
-    let servers = desk.settings().offers.of(shelf, what);
-    let listing = servers.into_iter().map(|server| async move {
-        let wall = Wall::new(LIST_WALL);
-        let items = all_pages(shelf, &server, (method, key), &wall).await;
-        (server, items)
-    });
-    join_all(listing).await
-}
-
-/// What has come until something goes wrong.
-async fn all_pages(
-    shelf: &Shelf,
-    server: &ServerName,
-    (method, key): (&'static str, &'static str),
-    wall: &Wall,
-) -> Vec<Value> {
-    let (mut items, mut cursor) = (Vec::new(), Value::Null);
-    for _ in 0..PAGES_MAX {
-        let mut params = Map::new();
-        if !cursor.is_null() {
-            params.insert("cursor".into(), cursor);
-        }
-        let fetch = Fetch {
-            method,
-            params,
-            name: None,
-        };
-        let Ok(mut page) = shelf.broker.fetch(server, fetch, wall).await else {
-            break;
-        };
-        if let Some(Value::Array(more)) = page.get_mut(key).map(Value::take) {
-            items.extend(more);
-        }
-        items.truncate(ITEMS_MAX);
-        cursor = page
-            .get_mut("nextCursor")
-            .map(Value::take)
-            .unwrap_or_default();
-        if items.len() == ITEMS_MAX || cursor.as_str().is_none_or(str::is_empty) {
-            break;
-        }
-    }
-    items
-}
-
-/// Asks a server for one thing, until the host does not want it any more.
-async fn fetched(
-    shelf: &Shelf,
     request: &Request,
-    server: &ServerName,
-    fetch: Fetch,
+    (server, fetch): (&ServerName, Fetch),
 ) -> Result<Value, Unfetched> {
     let wall = Wall::new(Duration::from_millis(
         shelf.broker.limits().call_wall_ms_max,
     ));
-    let method = fetch.method;
-    let fetched = tokio::select! {
-        fetched = shelf.broker.fetch(server, fetch, &wall) => fetched,
-        why = request.cancel.cancelled() => Err(Unfetched::Failed(why)),
+    // What comes of it is heard, whatever it is.
+    count_as_read(shelf, request, server);
+    let asking = async {
+        let room = wall.limit(request.session.room.acquire()).await;
+        let late = |_| Unfetched::Failed("too much else of this session goes on".to_owned());
+        let _room = room.map_err(late)?;
+        shelf.broker.fetch(server, fetch, &wall).await
     };
-    let value = fetched?;
+    let fetched = tokio::select! {
+        fetched = asking => fetched?,
+        why = request.cancel.cancelled() => return Err(Unfetched::Failed(why)),
+        why = desk.ending().wanted() => {
+            return Err(Unfetched::Failed(format!("airlock ends: {why}")));
+        }
+    };
+    let value = fetched.value;
     if value.get("resultType").is_some_and(|it| it != "complete") {
-        let why = "it wants input, which only calls of tools can be given";
-        return Err(Unfetched::Failed(why.to_owned()));
-    }
-    if method != "completion/complete"
-        && let Some(carried) = shelf.broker.carried_from(server)
-    {
-        request.session.carry(&carried);
+        return Err(unusable(
+            "it wants input, which only calls of tools can be given",
+        ));
     }
     Ok(value)
 }
 
+fn unusable(why: &str) -> Unfetched {
+    Unfetched::Failed(why.to_owned())
+}
+
+/// The session is labelled with what the server reads.
+fn count_as_read(shelf: &Shelf, request: &Request, server: &ServerName) {
+    if let Some(carried) = shelf.broker.carried_from(server) {
+        request.session.carry(&carried);
+    }
+}
+
 fn refusal(server: &ServerName, unfetched: Unfetched) -> Refusal {
-    const INVALID_PARAMS: i64 = -32_602;
     match unfetched {
         Unfetched::Refused { code, message } => {
             let message = refused(server, &message);
             match code {
                 INVALID_PARAMS => Refusal::invalid(message),
-                _ => Refusal::new(super::rpc::INTERNAL, message),
+                _ => Refusal::new(INTERNAL, message),
             }
         }
-        Unfetched::Failed(why) => {
+        Unfetched::Failed(why) | Unfetched::Ended(why) => {
             let server = &server.0;
             let message = format!("the server `{server}` did not answer: {}", shown(&why));
-            Refusal::new(super::rpc::INTERNAL, message)
+            Refusal::new(INTERNAL, message)
         }
     }
 }
@@ -144,6 +107,26 @@ fn texts(of: &Value, keys: &[&str]) -> Map<String, Value> {
         Some(((*key).to_owned(), text.into()))
     };
     keys.iter().filter_map(text).collect()
+}
+
+/// A text that a host sends back as it is, and so is shown as it is or not at all.
+fn is_plain(text: &str, bytes_max: usize) -> bool {
+    text.len() <= bytes_max && !text.chars().any(codegen::text::is_invisible)
+}
+
+/// Of the contents of a resource what the protocol has for it, each of its kind.
+fn contents(theirs: &Value) -> Map<String, Value> {
+    let mut contents = texts(theirs, &["mimeType"]);
+    let uri = theirs.get("uri").and_then(Value::as_str);
+    if let Some(uri) = uri.filter(|it| resources::is_uri(it)) {
+        contents.insert("uri".into(), uri.into());
+    }
+    for key in ["text", "blob"] {
+        if let Some(part @ Value::String(_)) = theirs.get(key) {
+            contents.insert(key.into(), part.clone());
+        }
+    }
+    contents
 }
 
 /// Resources inside of messages get the addresses under which they can be read here.

@@ -13,7 +13,7 @@ pub(super) const INVALID_REQUEST: i64 = -32_600;
 pub(super) const INVALID_PARAMS: i64 = -32_602;
 pub(super) const INTERNAL: i64 = -32_603;
 /// A resource that is not there, as the older era has it.
-const RESOURCE_NOT_FOUND: i64 = -32_002;
+pub(super) const RESOURCE_NOT_FOUND: i64 = -32_002;
 
 pub(super) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 pub(super) const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";

@@ -10,6 +10,7 @@ mod filtering;
 mod host;
 mod http;
 mod listening;
+mod offering;
 mod protocol;
 mod runs;
 mod wire;

@@ -18,7 +18,7 @@ use super::connection::Connection;
 use super::diagnostics::{Diagnostics, Report};
 use super::era::{Era, EraMemory};
 use super::error::ConnectError;
-use super::fetch::{Fetch, Unfetched};
+use super::fetch::{Fetch, Fetched, Unfetched};
 use super::handshake::Dial;
 use super::http::HttpLink;
 use super::link::Link;
@@ -198,9 +198,9 @@ impl Upstream {
     pub(crate) fn fetch(
         &self,
         server: &ServerName,
-        fetch: Fetch,
+        fetch: Arc<Fetch>,
         wall: Wall,
-    ) -> impl Future<Output = Result<Value, Unfetched>> + Send + use<> {
+    ) -> impl Future<Output = Result<Fetched, Unfetched>> + Send + use<> {
         let asked = self.servers.get(server).cloned();
         async move {
             match asked {

@@ -135,7 +135,7 @@ impl Server {
         &self.diagnostics
     }
 
-    fn masked(&self, text: &str) -> String {
+    pub(super) fn masked(&self, text: &str) -> String {
         self.secrets.strike(text).unwrap_or_else(|| text.to_owned())
     }
 
@@ -237,7 +237,7 @@ impl Server {
 
     /// True when nothing arrived because the connection had ended. Where no connection ends,
     /// behind HTTP, one server may have taken the place of another while nobody answered.
-    async fn note_end(
+    pub(super) async fn note_end(
         &self,
         connection: &Arc<Connection>,
         answer: &Result<Answer, LinkError>,
@@ -258,7 +258,7 @@ impl Server {
         }
     }
 
-    pub(super) async fn forget(&self, connection: &Arc<Connection>) {
+    async fn forget(&self, connection: &Arc<Connection>) {
         let mut slot = self.slot.lock().await;
         if slot
             .connection
@@ -269,7 +269,14 @@ impl Server {
         }
     }
 
-    pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, ConnectError> {
+    /// The connection that there is; none is made.
+    pub(super) async fn connected(&self) -> Option<Arc<Connection>> {
+        let slot = self.slot.lock().await;
+        let connection = slot.connection.as_ref();
+        connection.filter(|it| !it.link.is_closed()).cloned()
+    }
+
+    async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, ConnectError> {
         let slot = self.slot.clone().lock_owned().await;
         if let Some(connection) = slot
             .connection

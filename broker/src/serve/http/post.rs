@@ -262,9 +262,12 @@ impl Asked {
         };
         let (id, method, caller) = (self.id, self.method, self.caller);
         tokio::spawn(async move {
+            let labels = request.session.carried().labels;
             let answered = hall.desk.answer(&method, &request).await;
-            let answered =
-                answered.map(|result| with_handle(&hall, (&caller, &request), &method, result));
+            // An error may tell something too.
+            let has_read = request.session.carried().labels != labels;
+            let handle = entered(&hall, (&caller, &request), &method, has_read);
+            let answered = answered.map(|result| with_handle(result, handle));
             let status = |refusal| status_of(request.era, refusal);
             let status = answered.as_ref().err().map_or(StatusCode::OK, status);
             let message = match answered {
@@ -283,23 +286,30 @@ impl Asked {
     }
 }
 
-/// In the newer era a session is entered when there is something to find again.
-fn with_handle(
+/// In the newer era a session is entered when there is something to find again. Its handle,
+/// when it was.
+fn entered(
     hall: &Hall,
     (caller, request): (&Caller, &Request),
     method: &str,
-    mut result: Value,
-) -> Value {
+    has_read: bool,
+) -> Option<String> {
     let session = &request.session;
     let changes = matches!(method, "tools/call" | "resources/read" | "prompts/get");
-    let Some(handle) = request.handle.as_ref().filter(|_| changes) else {
-        return result;
-    };
-    if session.is_worth_finding()
-        && hall.sessions.enter(caller, session, hall.desk.now_ms())
-        && let Some(meta) = result.get_mut("_meta")
-    {
-        rpc::put(meta, SESSION_KEY, handle.clone());
+    let handle = request.handle.as_ref().filter(|_| changes || has_read)?;
+    if !session.is_worth_finding() {
+        return None;
+    }
+    let has_room = hall.sessions.enter(caller, session, hall.desk.now_ms());
+    if !has_room {
+        hall.sessions.remember(session);
+    }
+    has_room.then(|| handle.clone())
+}
+
+fn with_handle(mut result: Value, handle: Option<String>) -> Value {
+    if let (Some(handle), Some(meta)) = (handle, result.get_mut("_meta")) {
+        rpc::put(meta, SESSION_KEY, handle);
     }
     result
 }

@@ -5,6 +5,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use airlock_core::flow::Carried;
+
 use super::oauth::Caller;
 use crate::serve::seal::{self, Seal};
 use crate::serve::session::HostSession;
@@ -19,6 +21,8 @@ pub(super) struct Sessions {
     settings: Settings,
     /// By whose they are, and by their id: nobody finds another's.
     by_id: Mutex<HashMap<Key, Arc<HostSession>>>,
+    /// What was read in sessions that there was no room for.
+    read: Mutex<Carried>,
 }
 
 impl Sessions {
@@ -26,6 +30,7 @@ impl Sessions {
         Self {
             settings: settings.clone(),
             by_id: Mutex::default(),
+            read: Mutex::default(),
         }
     }
 
@@ -37,6 +42,7 @@ impl Sessions {
         for other in self.lock().values() {
             session.carry_labels(&other.carried());
         }
+        session.carry_labels(&self.read());
         Ok(Arc::new(session))
     }
 
@@ -51,6 +57,11 @@ impl Sessions {
         }
         by_id.insert((caller.clone(), session.id.clone()), Arc::clone(session));
         true
+    }
+
+    /// What a session has read that nobody will find again counts in all that begin after it.
+    pub(super) fn remember(&self, session: &HostSession) {
+        self.read().join(&session.carried());
     }
 
     pub(super) fn find(&self, caller: &Caller, id: &str, now_ms: u64) -> Option<Arc<HostSession>> {
@@ -79,6 +90,10 @@ impl Sessions {
         self.lock().len()
     }
 
+    fn read(&self) -> MutexGuard<'_, Carried> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<HostSession>>> {
         self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -96,7 +111,7 @@ pub(super) fn opened(seal: &Seal, handle: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use airlock_core::flow::{Carried, Labels};
+    use airlock_core::flow::Labels;
 
     use super::*;
 
@@ -135,6 +150,27 @@ mod tests {
         assert!(read.is_worth_finding() && sessions.enter(&any, &read, 0));
         let anew = sessions.fresh(1).unwrap().carried();
         assert_eq!((anew.labels, anew.bytes), (Labels::worst(), 0));
+    }
+
+    #[test]
+    fn what_was_read_counts_where_there_is_no_room_for_its_session() {
+        let settings = Settings {
+            sessions_max: 1,
+            ..Settings::default()
+        };
+        let sessions = Sessions::new(&settings);
+        let any = Caller::default();
+        let first = sessions.fresh(0).unwrap();
+        assert!(sessions.enter(&any, &first, 0));
+        let read = sessions.fresh(1).unwrap();
+        read.carry(&Carried {
+            labels: Labels::worst(),
+            ..Carried::default()
+        });
+        assert!(!sessions.enter(&any, &read, 1));
+        sessions.remember(&read);
+        drop(read);
+        assert_eq!(sessions.fresh(2).unwrap().carried().labels, Labels::worst());
     }
 
     #[test]

@@ -3,17 +3,18 @@
 use airlock_core::id::ServerName;
 use serde_json::{Map, Value, json};
 
-use super::{fetched, prompts, refusal, resources};
+use super::{fetched, is_plain, prompts, refusal, resources};
 use crate::serve::desk::Desk;
 use crate::serve::prompt;
 use crate::serve::request::Request;
 use crate::serve::resources as own;
-use crate::serve::rpc::{Refusal, shown};
+use crate::serve::rpc::Refusal;
 use crate::serve::shelf::Shelf;
 use crate::upstream::fetch::Fetch;
 
 /// The protocol allows no more.
 const VALUES_MAX: usize = 100;
+const VALUE_BYTES_MAX: usize = 2_000;
 
 pub(in crate::serve) async fn complete(
     desk: &Desk,
@@ -25,7 +26,7 @@ pub(in crate::serve) async fn complete(
     let Some(argument) = params.get("argument").filter(is_argument) else {
         return Err(Refusal::invalid("`argument` is missing, or has no `name`"));
     };
-    let Some((server, reference)) = meant(desk, shelf, params.get("ref")).await? else {
+    let Some((server, reference)) = meant(desk, shelf, request).await? else {
         return Ok(json!({"completion": {"values": [], "hasMore": false}}));
     };
     let mut asked = Map::new();
@@ -38,13 +39,16 @@ pub(in crate::serve) async fn complete(
         method: "completion/complete",
         params: asked,
         name: None,
+        bytes_max: usize::MAX,
     };
-    let result = fetched(shelf, request, &server, fetch).await;
+    let result = fetched(desk, shelf, request, (&server, fetch)).await;
     let result = result.map_err(|unfetched| refusal(&server, unfetched))?;
     let completion = result.get("completion").unwrap_or(&Value::Null);
     let values = completion.get("values").and_then(Value::as_array);
-    let texts = values.into_iter().flatten().filter(|it| it.is_string());
-    let values: Vec<_> = texts.take(VALUES_MAX).cloned().collect();
+    let texts = values.into_iter().flatten().filter_map(Value::as_str);
+    // A value goes back to its server as it is, and so it is shown as it is or not at all.
+    let plain = texts.filter(|it| is_plain(it, VALUE_BYTES_MAX));
+    let values: Vec<_> = plain.take(VALUES_MAX).collect();
     let mut said = json!({"values": values});
     for key in ["total", "hasMore"] {
         if let Some(value) = completion
@@ -61,8 +65,9 @@ pub(in crate::serve) async fn complete(
 async fn meant(
     desk: &Desk,
     shelf: &Shelf,
-    reference: Option<&Value>,
+    request: &Request,
 ) -> Result<Option<(ServerName, Value)>, Refusal> {
+    let reference = request.params.get("ref");
     let text = |key: &str| reference.and_then(|it| it.get(key)).and_then(Value::as_str);
     match text("type") {
         Some("ref/prompt") => {
@@ -70,7 +75,7 @@ async fn meant(
             if name == prompt::NAME {
                 return Ok(None);
             }
-            let (server, theirs) = prompts::whose(desk, shelf, name).await?;
+            let (server, theirs) = prompts::whose(desk, shelf, name)?;
             Ok(Some((
                 server,
                 json!({"type": "ref/prompt", "name": theirs}),
@@ -81,10 +86,8 @@ async fn meant(
             if own::is_own(uri) {
                 return Ok(None);
             }
-            let whose = resources::whose(desk, shelf, uri).await;
-            let (server, theirs) = whose.ok_or_else(|| {
-                Refusal::invalid(format!("there is no resource `{}`", shown(uri)))
-            })?;
+            let whose = resources::whose(desk, shelf, request, uri).await;
+            let (server, theirs) = whose.map_err(|none| Refusal::invalid(none.message))?;
             Ok(Some((
                 server,
                 json!({"type": "ref/resource", "uri": theirs}),

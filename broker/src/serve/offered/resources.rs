@@ -6,17 +6,28 @@
 use airlock_core::id::ServerName;
 use serde_json::{Map, Value};
 
-use super::{What, fetched, listed, refusal, refused, texts};
+use super::listing::{List, Listed, listed};
+use super::{What, contents, fetched, refusal, refused, texts};
 use crate::serve::desk::Desk;
 use crate::serve::request::Request;
 use crate::serve::resources as own;
-use crate::serve::rpc::{Refusal, put};
+use crate::serve::rpc::{INVALID_PARAMS, RESOURCE_NOT_FOUND, Refusal, put, shown};
 use crate::serve::shelf::Shelf;
 use crate::upstream::fetch::{Fetch, Unfetched};
 
 const SCHEME: &str = "airlock://";
-const LIST: (&str, &str) = ("resources/list", "resources");
-const TEMPLATES: (&str, &str) = ("resources/templates/list", "resourceTemplates");
+const LIST: List = List {
+    what: What::Resources,
+    method: "resources/list",
+    key: "resources",
+    shown: |theirs| entry(theirs, "uri"),
+};
+const TEMPLATES: List = List {
+    what: What::Resources,
+    method: "resources/templates/list",
+    key: "resourceTemplates",
+    shown: |theirs| entry(theirs, "uriTemplate"),
+};
 const URI_BYTES_MAX: usize = 4_096;
 const SHOWN: [&str; 4] = ["name", "title", "description", "mimeType"];
 
@@ -25,17 +36,17 @@ pub(super) fn address(server: &ServerName, uri: &str) -> String {
     format!("{SCHEME}{}/{uri}", server.0)
 }
 
-pub(in crate::serve) async fn list(desk: &Desk, shelf: &Shelf) -> Value {
-    let listed = listed(desk, shelf, What::Resources, LIST).await;
-    with(own::list(), "resources", entries(listed, "uri"))
+pub(in crate::serve) async fn list(desk: &Desk, shelf: &Shelf, request: &Request) -> Value {
+    let listed = listed(desk, shelf, request, LIST).await;
+    with(own::list(), "resources", entries(&listed, "uri"))
 }
 
-pub(in crate::serve) async fn templates(desk: &Desk, shelf: &Shelf) -> Value {
-    let listed = listed(desk, shelf, What::Resources, TEMPLATES).await;
+pub(in crate::serve) async fn templates(desk: &Desk, shelf: &Shelf, request: &Request) -> Value {
+    let listed = listed(desk, shelf, request, TEMPLATES).await;
     with(
         own::templates(),
         "resourceTemplates",
-        entries(listed, "uriTemplate"),
+        entries(&listed, "uriTemplate"),
     )
 }
 
@@ -46,58 +57,79 @@ fn with(mut ours: Value, key: &str, theirs: Vec<Value>) -> Value {
     ours
 }
 
-fn entries(listed: Vec<(ServerName, Vec<Value>)>, key: &str) -> Vec<Value> {
+/// What is shown of a resource, under the address that it has at its server.
+fn entry(theirs: &Value, key: &str) -> Option<Value> {
+    let uri = theirs.get(key).and_then(Value::as_str);
+    let uri = uri.filter(|it| is_uri(it))?;
+    let mut entry = texts(theirs, &SHOWN);
+    entry.insert(key.to_owned(), uri.into());
+    entry.entry("name").or_insert_with(|| uri.into());
+    if let Some(size) = theirs.get("size").filter(|it| it.is_u64()) {
+        entry.insert("size".into(), size.clone());
+    }
+    Some(entry.into())
+}
+
+fn entries(listed: &[Listed], key: &str) -> Vec<Value> {
     let mut entries = Vec::new();
-    for (server, items) in listed {
-        for item in items {
-            let Some(uri) = item
-                .get(key)
-                .and_then(Value::as_str)
-                .filter(|it| is_uri(it))
-            else {
-                continue;
-            };
-            let mut entry = texts(&item, &SHOWN);
-            entry.insert(key.to_owned(), address(&server, uri).into());
-            entry.entry("name").or_insert_with(|| uri.into());
-            if let Some(size) = item.get("size").filter(|it| it.is_u64()) {
-                entry.insert("size".into(), size.clone());
+    for Listed { server, pages } in listed {
+        for entry in &pages.items {
+            let mut entry = entry.clone();
+            if let Some(Value::String(uri)) = entry.get_mut(key) {
+                *uri = address(server, uri);
             }
-            entries.push(entry.into());
+            entries.push(entry);
         }
     }
     entries
 }
 
-fn is_uri(text: &str) -> bool {
+pub(super) fn is_uri(text: &str) -> bool {
     let is_shown = |c: char| !c.is_whitespace() && !codegen::text::is_invisible(c);
     !text.is_empty() && text.len() <= URI_BYTES_MAX && text.chars().all(is_shown)
 }
 
 /// Whose resource an address means, and where it is there.
-pub(super) async fn whose(desk: &Desk, shelf: &Shelf, uri: &str) -> Option<(ServerName, String)> {
+pub(super) async fn whose(
+    desk: &Desk,
+    shelf: &Shelf,
+    request: &Request,
+    uri: &str,
+) -> Result<(ServerName, String), Refusal> {
+    let nobodys = || Refusal::no_resource(uri, request.era);
     let offered = desk.settings().offers.of(shelf, What::Resources);
     if let Some(rest) = uri.strip_prefix(SCHEME) {
-        let (server, theirs) = rest.split_once('/')?;
-        let server = offered.into_iter().find(|it| &*it.0 == server)?;
-        return is_uri(theirs).then(|| (server, theirs.to_owned()));
+        let (server, theirs) = rest.split_once('/').ok_or_else(nobodys)?;
+        let server = offered.into_iter().find(|it| &*it.0 == server);
+        let server = server.filter(|_| is_uri(theirs)).ok_or_else(nobodys)?;
+        return Ok((server, theirs.to_owned()));
     }
     if !is_uri(uri) {
-        return None;
+        return Err(nobodys());
     }
     if let [server] = offered.as_slice() {
-        return Some((server.clone(), uri.to_owned()));
+        return Ok((server.clone(), uri.to_owned()));
     }
-    let listed = listed(desk, shelf, What::Resources, LIST).await;
-    let has = |(_, items): &&(ServerName, Vec<Value>)| {
-        items
-            .iter()
-            .any(|it| it.get("uri").and_then(Value::as_str) == Some(uri))
-    };
-    let mut having = listed.iter().filter(has);
-    match (having.next(), having.next()) {
-        (Some((server, _)), None) => Some((server.clone(), uri.to_owned())),
-        _ => None,
+    let listed = listed(desk, shelf, request, LIST).await;
+    let is_it = |it: &Value| it.get("uri").and_then(Value::as_str) == Some(uri);
+    let (having, others): (Vec<_>, Vec<_>) = listed
+        .iter()
+        .partition(|it| it.pages.items.iter().any(is_it));
+    let unsure = others.iter().find(|it| !it.pages.is_whole);
+    match (having.as_slice(), unsure) {
+        ([only], None) => Ok((only.server.clone(), uri.to_owned())),
+        ([] | [_], Some(unsure)) => {
+            let server = &unsure.server.0;
+            let (uri, address) = (shown(uri), shown(&address(&unsure.server, uri)));
+            Err(Refusal {
+                message: format!(
+                    "`{uri}` may be of the server `{server}`, whose list could not be read to \
+                     its end; an address such as `{address}` says whose it is"
+                ),
+                ..nobodys()
+            })
+        }
+        _ => Err(nobodys()),
     }
 }
 
@@ -108,20 +140,23 @@ pub(in crate::serve) async fn read(
 ) -> Result<Value, Refusal> {
     let uri = request.params.get("uri").and_then(Value::as_str);
     let uri = uri.ok_or_else(|| Refusal::invalid("`uri` is missing, or is no string"))?;
-    let Some((server, theirs)) = whose(desk, shelf, uri).await else {
-        return Err(Refusal::no_resource(uri, request.era));
-    };
+    let (server, theirs) = whose(desk, shelf, request, uri).await?;
     let is_readdressed = theirs != uri;
     let mut params = Map::new();
     params.insert("uri".into(), theirs.clone().into());
     let fetch = Fetch {
         method: "resources/read",
         params,
-        name: Some(theirs),
+        name: Some(theirs.clone()),
+        bytes_max: usize::MAX,
     };
-    let mut result = match fetched(shelf, request, &server, fetch).await {
+    let result = match fetched(desk, shelf, request, (&server, fetch)).await {
         Ok(result) => result,
-        Err(Unfetched::Refused { message, .. }) => {
+        // As the one era and as the other says that there is none.
+        Err(Unfetched::Refused {
+            code: RESOURCE_NOT_FOUND | INVALID_PARAMS,
+            message,
+        }) => {
             return Err(Refusal {
                 message: refused(&server, &message),
                 ..Refusal::no_resource(uri, request.era)
@@ -129,22 +164,20 @@ pub(in crate::serve) async fn read(
         }
         Err(failed) => return Err(refusal(&server, failed)),
     };
-    let mut contents = match result.get_mut("contents").map(Value::take) {
-        Some(Value::Array(contents)) => contents,
-        _ => Vec::new(),
-    };
-    for content in &mut contents {
-        let Some(members) = content.as_object_mut() else {
-            continue;
+    let parts = result.get("contents").and_then(Value::as_array);
+    let parts = parts.into_iter().flatten().filter(|it| it.is_object());
+    let parts = parts.map(|part| {
+        let mut part = contents(part);
+        let uri = part.get("uri").and_then(Value::as_str).unwrap_or(&theirs);
+        let uri = if is_readdressed {
+            address(&server, uri)
+        } else {
+            uri.to_owned()
         };
-        members.retain(|key, _| matches!(key.as_str(), "uri" | "mimeType" | "text" | "blob"));
-        if let Some(Value::String(part)) = members.get_mut("uri")
-            && is_readdressed
-        {
-            *part = address(&server, part);
-        }
-    }
+        part.insert("uri".into(), uri.into());
+        Value::from(part)
+    });
     let mut read = Value::Object(Map::new());
-    put(&mut read, "contents", contents);
+    put(&mut read, "contents", parts.collect::<Vec<_>>());
     Ok(read)
 }

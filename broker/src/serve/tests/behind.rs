@@ -16,7 +16,12 @@ pub(super) struct Behind {
     state: Arc<Mutex<State>>,
 }
 
+/// What it says to a method with these params, an error as its code and its text; nothing where
+/// it says what any server does.
+pub(super) type Says = fn(&str, &Value) -> Option<Result<Value, (i64, &'static str)>>;
+
 struct State {
+    says: Says,
     tools: Value,
     /// The methods of the messages that came.
     heard: Vec<String>,
@@ -25,10 +30,15 @@ struct State {
 
 impl Behind {
     pub(super) async fn open(tools: Value) -> Self {
+        Self::saying(tools, |_, _| None).await
+    }
+
+    pub(super) async fn saying(tools: Value, says: Says) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let behind = Self {
             url: format!("http://{}/mcp", listener.local_addr().unwrap()),
             state: Arc::new(Mutex::new(State {
+                says,
                 tools,
                 heard: Vec::new(),
                 has_changed: false,
@@ -100,21 +110,15 @@ impl Behind {
         let method = message["method"].as_str()?;
         state.heard.push(method.to_owned());
         let id = message.get("id")?;
-        let result = match method {
-            "initialize" => json!({
-                "protocolVersion": "2025-11-25",
-                "capabilities": {"tools": {"listChanged": true}},
-                "serverInfo": {"name": "behind", "version": "1"},
-            }),
-            "tools/list" => json!({"tools": state.tools}),
-            "tools/call" => {
-                let args = &message["params"]["arguments"];
-                let content = json!([{"type": "text", "text": args.to_string()}]);
-                json!({"content": content, "structuredContent": args})
+        let said = (state.says)(method, &message["params"]);
+        let said = said.unwrap_or_else(|| Ok(state.usual(method, &message["params"])));
+        let answer = match said {
+            Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+            Err((code, message)) => {
+                let error = json!({"code": code, "message": message});
+                json!({"jsonrpc": "2.0", "id": id, "error": error})
             }
-            _ => json!({}),
         };
-        let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
         let mut events = String::new();
         if method == "tools/call" && std::mem::take(&mut state.has_changed) {
             let changed = "notifications/tools/list_changed";
@@ -122,5 +126,24 @@ impl Behind {
             events.push_str(&format!("data: {changed}\n\n"));
         }
         Some(events + &format!("data: {answer}\n\n"))
+    }
+}
+
+impl State {
+    fn usual(&self, method: &str, params: &Value) -> Value {
+        match method {
+            "initialize" => json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": {"tools": {"listChanged": true}},
+                "serverInfo": {"name": "behind", "version": "1"},
+            }),
+            "tools/list" => json!({"tools": self.tools}),
+            "tools/call" => {
+                let args = &params["arguments"];
+                let content = json!([{"type": "text", "text": args.to_string()}]);
+                json!({"content": content, "structuredContent": args})
+            }
+            _ => json!({}),
+        }
     }
 }

@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use super::wire::post_and_hear;
-use crate::broker::{Broker, InProcessTool, ToolFailure};
+use crate::broker::{Broker, Builder, InProcessTool, ToolFailure};
 use crate::config::Server;
 use crate::scratch::Scratch;
 use crate::serve::{Gate, Serve, Settings, rpc};
@@ -182,10 +182,15 @@ impl House {
 
     /// One with a server behind it, and nothing else.
     pub(super) async fn before(server: Server, settings: Settings) -> Self {
+        let builder = Broker::builder().servers([server]);
+        Self::built(builder.servers_join_later(true), settings).await
+    }
+
+    /// The same with whatever a builder has.
+    pub(super) async fn built(builder: Builder, settings: Settings) -> Self {
         let scratch = Scratch::new();
-        let builder = Broker::builder().state_dir(scratch.path());
-        let builder = builder.servers([server]).servers_join_later(true);
-        let broker = builder.allow("*.*").unwrap().build().await.unwrap();
+        let builder = builder.state_dir(scratch.path()).allow("*.*").unwrap();
+        let broker = builder.build().await.unwrap();
         Self::open_with(scratch, broker, settings).await
     }
 
