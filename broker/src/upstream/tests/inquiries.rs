@@ -225,6 +225,7 @@ async fn nobody_is_asked_while_somebody_reads_something_else_of_the_server() {
         method: "resources/read",
         params: serde_json::Map::new(),
         name: None,
+        bytes_max: usize::MAX,
     };
     let (behind, mut raised) = run(Abilities::ALL);
     let wall = Wall::new(Duration::from_millis(500));
