@@ -63,7 +63,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The same sources and compilers make the same bytes, in one source folder.
+/// The same sources and compilers make the same bytes, wherever they lie.
 fn hold_against_committed(line: &str, accept: bool) -> Result<()> {
     let path = paths::root().join(DIGESTS);
     let committed = fs::read_to_string(&path).unwrap_or_default();
@@ -91,7 +91,7 @@ fn hold_against_committed(line: &str, accept: bool) -> Result<()> {
         .collect();
     if same_sources.is_empty() {
         eprintln!(
-            "warning: no digest is committed for these sources in this folder; `cargo xtask engine quickjs --accept` writes it"
+            "warning: no digest is committed for these sources; `cargo xtask engine quickjs --accept` writes it"
         );
         return Ok(());
     }

@@ -1,6 +1,7 @@
 //! The border: what the host can call.
 //!
 //! - `init()` builds the engine; the factory calls it once and freezes the memory.
+//! - `plan()` answers the address of [`crate::plan::PLAN`], for the factory.
 //! - `landmark()` answers the address of [`crate::landmark::LANDMARK`].
 //! - `alloc(length)` answers where the host may write that many bytes.
 //! - `start()`, `explain()` and `resume()` read the frame that was written there, run, and
@@ -9,19 +10,22 @@
 
 #![expect(unsafe_code, reason = "exported symbols have no safe form")]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ptr;
 
 use sandbox_protocol::codec::{decode_start, encode_step, take_resume};
 use sandbox_protocol::{Step, StepState};
 
 use crate::landmark::{self, LANDMARK};
-use crate::{Guest, clock};
+use crate::plan::PLAN;
+use crate::{Guest, clock, heap};
 
 thread_local! {
     static GUEST: RefCell<Option<Guest>> = const { RefCell::new(None) };
     /// The frame from the host, then the one to it.
     static FRAME: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    /// How long the frame from the host is.
+    static LENGTH: Cell<usize> = const { Cell::new(0) };
 }
 
 /// Ends the guest for good, leaving word of why.
@@ -41,6 +45,13 @@ pub extern "C" fn init() {
         Ok(guest) => GUEST.set(Some(guest)),
         Err(why) => end(&why),
     }
+    heap::settle();
+}
+
+// SAFETY: the name belongs to this module alone.
+#[unsafe(no_mangle)]
+pub extern "C" fn plan() -> u32 {
+    u32::try_from(ptr::from_ref(&PLAN).addr()).unwrap_or(0)
 }
 
 // SAFETY: the name belongs to this module alone.
@@ -52,17 +63,28 @@ pub extern "C" fn landmark() -> u32 {
 // SAFETY: the name belongs to this module alone.
 #[unsafe(no_mangle)]
 pub extern "C" fn alloc(length: u32) -> u32 {
+    let length = length as usize;
     FRAME.with_borrow_mut(|frame| {
-        // Zeroed, so that a host that writes less than it said is still defined.
-        *frame = vec![0; length as usize];
-        u32::try_from(frame.as_ptr().addr()).unwrap_or(0)
+        *frame = Vec::with_capacity(length);
+        LENGTH.set(length);
+        u32::try_from(frame.as_mut_ptr().expose_provenance()).unwrap_or(0)
     })
+}
+
+/// What the host wrote where `alloc` said.
+fn frame() -> Vec<u8> {
+    let mut frame = FRAME.take();
+    let length = LENGTH.take().min(frame.capacity());
+    // SAFETY: there is room for as much, and all of it was written: by the host, or, where it
+    // wrote less than it said, by whoever had the memory before. None of a guest's memory is undefined.
+    unsafe { frame.set_len(length) };
+    frame
 }
 
 // SAFETY: the name belongs to this module alone.
 #[unsafe(no_mangle)]
 pub extern "C" fn start() -> u64 {
-    let frame = FRAME.take();
+    let frame = frame();
     match decode_start(&frame) {
         Ok(start) => {
             drop(frame);
@@ -88,7 +110,7 @@ pub extern "C" fn explain() -> u64 {
 // SAFETY: the name belongs to this module alone.
 #[unsafe(no_mangle)]
 pub extern "C" fn resume() -> u64 {
-    match take_resume(FRAME.take()) {
+    match take_resume(frame()) {
         Ok(resume) => answer(|guest| guest.resume(resume)),
         Err(error) => end(&error.to_string()),
     }

@@ -7,6 +7,7 @@ use rquickjs::{Ctx, Function, Persistent, Result, Value};
 use sandbox_protocol::{CallOutcome, CallTicket, Failure, OpenCall, Outcome};
 
 use crate::place::{self, Place};
+use crate::raw::{self, Unread};
 use crate::run::{Run, Waiting};
 use crate::to_json::{self, Bounds, Purpose, Refusal};
 use crate::{naming, native, quiet, tokens, tool_error};
@@ -234,20 +235,27 @@ fn call<'js>(
 pub(crate) fn decoded<'js>(
     ctx: &Ctx<'js>,
     run: &Run,
-    text: Vec<u8>,
+    mut text: Vec<u8>,
 ) -> std::result::Result<Value<'js>, String> {
     if text.is_empty() {
         return Ok(native::undefined(ctx));
     }
     let depth_max = run.limits.get().json_depth_max;
-    if to_json::depth_of(&text) > depth_max {
-        return Err(format!("it is nested more than {depth_max} levels deep"));
-    }
-    ctx.json_parse(text).map_err(|error| {
-        let error = native::caught(ctx, error);
-        let message = error
-            .as_object()
-            .and_then(|error| quiet::text(error, "message", 200));
-        message.unwrap_or_else(|| "it cannot be read".to_owned())
-    })
+    let too_deep = || format!("it is nested more than {depth_max} levels deep");
+    let error = match raw::from_json(ctx, &mut text, depth_max) {
+        Ok(value) => return Ok(value),
+        Err(Unread::TooDeep) => return Err(too_deep()),
+        Err(Unread::Thrown(error)) => error,
+        Err(Unread::Unsure) if to_json::depth_of(&text) > depth_max => return Err(too_deep()),
+        // The engine has the words for what is wrong.
+        Err(Unread::Unsure) => match ctx.json_parse(text) {
+            Ok(value) => return Ok(value),
+            Err(error) => error,
+        },
+    };
+    let error = native::caught(ctx, error);
+    let message = error
+        .as_object()
+        .and_then(|error| quiet::text(error, "message", 200));
+    Err(message.unwrap_or_else(|| "it cannot be read".to_owned()))
 }

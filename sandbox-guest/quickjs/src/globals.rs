@@ -11,7 +11,7 @@ use rquickjs::{Ctx, Error, Function, Object, Result, Value};
 use crate::kept::Kept;
 use crate::native::{self, Native};
 use crate::run::Run;
-use crate::{console, failure, inspect, stubs, timers, web};
+use crate::{console, failure, inspect, raw, stubs, timers, web};
 
 /// The JavaScript part of the surface, in the order in which it is loaded. Each
 /// file is one function that is called with the native functions it may use.
@@ -47,6 +47,7 @@ pub(crate) fn install(ctx: &Ctx<'_>, run: &Rc<Run>) -> Result<()> {
         let plain = Property::from(function).writable().configurable();
         ctx.globals().prop(timer.0, plain)?;
     }
+    raw::install_json(ctx)?;
     let natives = Object::new_proto(ctx.clone(), None)?;
     for native in NATIVES.into_iter().chain(web::NATIVES) {
         let function = native::function(ctx, run, native)?;

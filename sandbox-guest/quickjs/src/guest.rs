@@ -17,6 +17,10 @@ use crate::{call, clock, failure, globals, inspect, native, stubs};
 /// count does not see, such as a parser that descends, has the rest.
 const STACK_BYTES_MAX: usize = 256 * 1024;
 
+/// What the engine's heap holds when it first looks for cycles that nothing reaches; later it is
+/// by half more than what was left. Looking touches all that the image holds.
+const COLLECT_BYTES: usize = 4 * 1024 * 1024;
+
 /// Rejected promises that nobody awaited, as far as they are remembered and reported one by one.
 const UNHANDLED_MAX: usize = 1_000;
 const UNHANDLED_SHOWN_MAX: usize = 5;
@@ -56,6 +60,7 @@ impl Guest {
             })
         })?;
         runtime.run_gc();
+        runtime.set_gc_threshold(COLLECT_BYTES);
         Ok(Self {
             context,
             run: Rc::clone(run),

@@ -18,6 +18,7 @@ mod failure;
 mod forms;
 mod globals;
 mod guest;
+mod heap;
 mod inspect;
 mod kept;
 #[path = "../../boa/src/landmark.rs"]
@@ -28,6 +29,8 @@ mod native;
 #[path = "../../boa/src/nesting.rs"]
 mod nesting;
 mod place;
+#[path = "../../boa/src/plan.rs"]
+mod plan;
 mod quiet;
 mod raw;
 mod run;

@@ -65,7 +65,7 @@ pub(crate) fn bracket_of(
     let is_call = |at: &usize| names.text(*at) == "(" && names.ends_value(at - 1);
     let calls = || (1..tokens.len()).filter(is_call);
     // Of calls inside calls the last that begins is the innermost.
-    let by_name = calls().filter(|&at| {
+    let mut by_name = calls().filter(|&at| {
         let end = names.partner(at).map_or(0, |end| names.end(end));
         called.contains(&names.text(at - 1)) && (names.start(at - 1)..end).contains(&from)
     });
@@ -75,7 +75,7 @@ pub(crate) fn bracket_of(
             start.is_some_and(|start| (start..names.end(at - 1)).contains(&from))
         })
     };
-    let bracket = by_name.last().or_else(by_place)?;
+    let bracket = by_name.next_back().or_else(by_place)?;
     Some(place_of(script, names.start(bracket)))
 }
 

@@ -6,12 +6,13 @@
     reason = "the engine is C, and these of its functions are called as they are"
 )]
 
+use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::slice;
 
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::Constructor;
-use rquickjs::{Ctx, JsLifetime, Object, Result, Value, qjs};
+use rquickjs::{Ctx, Error, JsLifetime, Object, Result, Value, qjs};
 
 use crate::stubs::Server;
 use crate::tool_error::Origin;
@@ -137,6 +138,66 @@ pub(crate) fn freeze(object: &Object<'_>) {
     }
 }
 
+/// Why there is no value of a JSON text; `engine/json.h` has the numbers.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// Not JSON, or something of which the engine is to be asked.
+    Unsure,
+    TooDeep,
+    Thrown(Error),
+}
+
+// SAFETY: as they stand in `engine/json.h`.
+unsafe extern "C" {
+    fn airlock_json(
+        ctx: *mut qjs::JSContext,
+        text: *const u8,
+        length: usize,
+        depth_max: u32,
+        value: *mut qjs::JSValue,
+    ) -> c_int;
+    fn airlock_install(ctx: *mut qjs::JSContext) -> c_int;
+}
+
+/// The value of a JSON text. The text is given along to have a zero put behind it.
+pub(crate) fn from_json<'js>(
+    ctx: &Ctx<'js>,
+    text: &mut Vec<u8>,
+    depth_max: u32,
+) -> std::result::Result<Value<'js>, Unread> {
+    let length = text.len();
+    text.push(0);
+    let mut value = MaybeUninit::uninit();
+    // SAFETY: the text is that long and ends with a zero; the value is written in any case, and
+    // is ours where the answer is 0.
+    let answer = unsafe {
+        airlock_json(
+            ctx.as_raw().as_ptr(),
+            text.as_ptr(),
+            length,
+            depth_max,
+            value.as_mut_ptr(),
+        )
+    };
+    text.truncate(length);
+    match answer {
+        // SAFETY: see above.
+        0 => Ok(unsafe { Value::from_raw(ctx.clone(), value.assume_init()) }),
+        1 => Err(Unread::Unsure),
+        2 => Err(Unread::TooDeep),
+        _ => Err(Unread::Thrown(Error::Exception)),
+    }
+}
+
+/// Makes `JSON.parse` read as [`from_json`] does.
+pub(crate) fn install_json(ctx: &Ctx<'_>) -> Result<()> {
+    // SAFETY: the context is alive.
+    match unsafe { airlock_install(ctx.as_raw().as_ptr()) } {
+        0.. => Ok(()),
+        _ => Err(Error::Exception),
+    }
+}
+
 /// The bytes of an `ArrayBuffer`, for as long as `use_them` takes.
 pub(crate) fn with_bytes<R>(
     buffer: &Value<'_>,
@@ -181,3 +242,6 @@ macro_rules! plain_class {
 
 plain_class!(Server);
 plain_class!(Origin);
+
+#[cfg(test)]
+mod tests;

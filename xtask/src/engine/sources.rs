@@ -10,18 +10,23 @@ use anyhow::{Context, Result};
 use crate::paths;
 
 /// Files and folders, from the project's root.
-const ALL: [&str; 12] = [
+const ALL: [&str; 17] = [
     "sandbox-guest/boa/src/chance.rs",
     "sandbox-guest/boa/src/landmark.rs",
     "sandbox-guest/boa/src/nesting.rs",
+    "sandbox-guest/boa/src/plan.rs",
     "sandbox-guest/cage/Cargo.toml",
     "sandbox-guest/cage/src",
     "sandbox-guest/factory/Cargo.toml",
+    "sandbox-guest/factory/runs",
     "sandbox-guest/factory/src",
     "sandbox-guest/prelude",
     "sandbox-guest/protocol/src",
     "sandbox-guest/quickjs/Cargo.lock",
     "sandbox-guest/quickjs/Cargo.toml",
+    "sandbox-guest/quickjs/build.rs",
+    "sandbox-guest/quickjs/engine",
+    "sandbox-guest/quickjs/protocol",
     "sandbox-guest/quickjs/src",
 ];
 
@@ -42,11 +47,9 @@ impl Sources {
         &self.0
     }
 
-    /// One word for all of it, and for the folder that it lies in: cargo names the crates of
-    /// another workspace by their whole path, and the linker puts them in the order of their names.
+    /// One word for all of it.
     pub(super) fn stamp(&self) -> String {
-        let place = paths::root();
-        hash(format!("{}{}", place.display(), self.0).as_bytes())
+        hash(self.0.as_bytes())
     }
 }
 

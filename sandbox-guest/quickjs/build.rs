@@ -1,0 +1,85 @@
+//! Compiles the engine together with what this guest adds to it (`engine/engine.c`). The
+//! engine's sources are those of `rquickjs-sys`, as they are; its own build of them is not
+//! linked, since everything that it defines is there already.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::{env, fs};
+
+/// The crate that brings the engine's sources.
+const ENGINE_CRATE: &str = "rquickjs-sys";
+
+fn main() -> ExitCode {
+    match compile() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            println!("cargo::error={why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compile() -> Result<(), String> {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=engine");
+    println!("cargo::rerun-if-changed=Cargo.lock");
+    let engine_crate = engine_crate()?;
+    let sources = engine_crate.join("quickjs");
+    let mut build = cc::Build::new();
+    build
+        .file("engine/engine.c")
+        .include("engine")
+        .include(&sources)
+        .define("_GNU_SOURCE", None)
+        .flag(format!("-ffile-prefix-map={}=/quickjs", sources.display()))
+        .warnings(false);
+    if variable("CARGO_CFG_TARGET_ARCH")? == "wasm32" {
+        // As the engine's own build does it.
+        let libc = engine_crate.join("vendor/wasi-libc/include");
+        build
+            .flag(format!("-isystem{}", libc.display()))
+            .define("EMSCRIPTEN", "1")
+            .define("FE_DOWNWARD", "0")
+            .define("FE_UPWARD", "0");
+    }
+    // What a crate links itself comes before what its dependencies link: they are asked only for
+    // what is still missing.
+    build
+        .try_compile("airlock_engine")
+        .map_err(|why| why.to_string())?;
+    Ok(())
+}
+
+/// Where cargo has put the crate of the engine.
+fn engine_crate() -> Result<PathBuf, String> {
+    let output = Command::new(variable("CARGO")?)
+        .args(["metadata", "--format-version", "1", "--locked", "--offline"])
+        .output()
+        .map_err(|why| format!("cargo metadata could not be started: {why}"))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let manifest = said
+        .split("\"manifest_path\":\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .map(Path::new)
+        .find(|manifest| is_of_engine(manifest));
+    let folder = manifest.and_then(Path::parent);
+    let folder =
+        folder.filter(|folder| fs::exists(folder.join("quickjs/quickjs.c")).is_ok_and(|is| is));
+    folder.map(Path::to_owned).ok_or_else(|| {
+        let why = String::from_utf8_lossy(&output.stderr);
+        format!(
+            "the sources of {ENGINE_CRATE} were not found: {}",
+            why.trim()
+        )
+    })
+}
+
+fn is_of_engine(manifest: &Path) -> bool {
+    let folder = manifest.parent().and_then(Path::file_name);
+    folder.is_some_and(|name| name.to_string_lossy().starts_with(ENGINE_CRATE))
+}
+
+fn variable(name: &str) -> Result<String, String> {
+    env::var(name).map_err(|why| format!("{name}: {why}"))
+}

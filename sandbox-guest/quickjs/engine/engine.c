@@ -1,0 +1,24 @@
+/* The engine as it comes, in one piece with what this guest adds to it: what is added can use
+   the engine's own ways of making objects, which it offers to nobody else. */
+
+/* Without this the engine links every text into a list, to be able to print them all. */
+#define NDEBUG
+
+/* The engine has lists of small blocks, each size with pages of its own. The guest's heap puts
+   them side by side; this is how the engine can be told to leave small blocks to the heap. */
+#define __SANITIZE_ADDRESS__ 1
+
+#include <stddef.h>
+#define js__malloc_usable_size js__malloc_usable_size_of_none
+#include "cutils.h"
+#undef js__malloc_usable_size
+size_t malloc_usable_size(void *block);
+
+static inline size_t js__malloc_usable_size(const void *block)
+{
+    return malloc_usable_size((void *)block);
+}
+
+#include "quickjs.c"
+
+#include "json.h"

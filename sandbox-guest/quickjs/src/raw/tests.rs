@@ -1,0 +1,267 @@
+//! JSON as this guest reads it, beside what the engine's own reader makes of it.
+
+use rquickjs::{Context, Ctx, Function, Runtime};
+
+use super::{Unread, from_json, install_json};
+
+const DEPTH_MAX: u32 = 40;
+
+/// Texts, most of them JSON; variations of them are read too.
+const TEXTS: &[&str] = &[
+    "null",
+    "true",
+    "false",
+    "0",
+    "-0",
+    "-0.0",
+    "7",
+    "-12",
+    "2147483647",
+    "2147483648",
+    "-2147483648",
+    "9007199254740993",
+    "123456789012345678901234567890",
+    "0.1",
+    "-1.5e3",
+    "1e400",
+    "5e-324",
+    "1E+2",
+    "0.30000000000000004",
+    "4.35",
+    "123456.789e-3",
+    "999999999999999999",
+    "0.0000000000000000000000012",
+    "01",
+    "+1",
+    "1.",
+    ".5",
+    "1e",
+    "- 1",
+    "0x10",
+    "1_0",
+    "Infinity",
+    "NaN",
+    "tru",
+    "nullx",
+    "",
+    "\"\"",
+    "\"plain\"",
+    "\"seven b\"",
+    "\"eight by\"",
+    "\"nine byte\"",
+    "\"a longer text of some thirty bytes\"",
+    r#""\"\\\/\b\f\n\r\t""#,
+    r#""\u0041\u00e9\u20ac\ud83d\ude00""#,
+    r#""\ud800 alone""#,
+    r#""é ü""#,
+    "\"€ and ≠\"",
+    "\"😀\"",
+    "\"tab\there\"",
+    "\"open",
+    r#""\x41""#,
+    r#""\u12""#,
+    "\"\u{7f}\"",
+    "'a'",
+    "[]",
+    "[ ]",
+    "[1,2,3]",
+    "[1,]",
+    "[,]",
+    "[1 2]",
+    "[[[[]]]]",
+    " [ 1 , \"a\" , null ] ",
+    "[1]]",
+    "[",
+    "{}",
+    "{ }",
+    r#"{"a":1}"#,
+    r#"{"a":1,"b":{"a":[{}]},"c":""}"#,
+    r#"{"a":1,"a":2}"#,
+    r#"{"a":1,}"#,
+    r#"{"__proto__":{"x":1},"constructor":2,"toString":null}"#,
+    r#"{"2":"b","1":"a","x":0,"01":1}"#,
+    r#"{"\u0061":1,"é":2,"€":3,"":4}"#,
+    r#"{"a" : 1 , "b":2}"#,
+    r#"{a:1}"#,
+    r#"{"a"}"#,
+    r#"{"a":}"#,
+    r#"[{"a":1,"b":2},{"a":3,"b":4},{"a":5,"b":6}]"#,
+    r#"[{"a":1,"b":2},{"a":3},{"a":5,"b":6,"c":7},{"a":1,"c":2},{"b":1},{"a":8,"b":9},{"a":1,"c":3}]"#,
+    r#"[{"a":1,"b":2},{"b":1,"a":2},{"a":1,"b":2,"a":3},{"a":1,"b":2},{},{"a":[{"a":1,"b":2}],"b":2}]"#,
+    r#"[{"k":"é"},{"k":"e"},{"k":"€"},{"k":1.5},{"k":-0},{"k":[]},{"k":{"k":{}}},{"k":null}]"#,
+    r#"{"rows":[{"id":1,"1":2},{"id":2,"1":3},{"id":3,"1":4}],"next":null}"#,
+    "\u{feff}[]",
+    "[1]\u{a0}",
+    "[1]\n\n",
+    "/**/1",
+    "[1]//",
+];
+
+fn with_engine(test: impl FnOnce(&Ctx<'_>)) {
+    let runtime = Runtime::new().unwrap();
+    let context = Context::full(&runtime).unwrap();
+    context.with(|ctx| test(&ctx));
+}
+
+/// A text of everything that tells two values apart, from a function of the script's side.
+fn told<'js>(ctx: &Ctx<'js>) -> Function<'js> {
+    ctx.eval(
+        "(value) => {
+           const tell = (value) => {
+             if (value === null || typeof value !== 'object') {
+               return Object.is(value, -0) ? '-0' : typeof value + ':' + JSON.stringify(String(value));
+             }
+             if (Array.isArray(value)) return '[' + value.map(tell).join() + ']';
+             if (Object.getPrototypeOf(value) !== Object.prototype) return 'foreign';
+             return '{' + Reflect.ownKeys(value).map((key) => {
+               const { writable, enumerable, configurable, value: inner } =
+                 Object.getOwnPropertyDescriptor(value, key);
+               return JSON.stringify(key) + [writable, enumerable, configurable] + tell(inner);
+             }).join() + '}';
+           };
+           return tell(value);
+         }",
+    )
+    .unwrap()
+}
+
+/// What each reader says: the value told, or nothing where it has none.
+fn both<'js>(
+    ctx: &Ctx<'js>,
+    tell: &Function<'js>,
+    text: &[u8],
+) -> (Option<String>, Option<String>) {
+    let told = |value| -> String { tell.call((value,)).unwrap() };
+    let engine = ctx.json_parse(text).ok().map(told);
+    if engine.is_none() {
+        ctx.catch();
+    }
+    let ours = match from_json(ctx, &mut text.to_vec(), DEPTH_MAX) {
+        Ok(value) => Some(told(value)),
+        Err(Unread::Unsure | Unread::TooDeep) => None,
+        Err(Unread::Thrown(error)) => panic!("{error} for {text:?}"),
+    };
+    (ours, engine)
+}
+
+#[test]
+fn what_is_read_is_what_the_engine_reads() {
+    with_engine(|ctx| {
+        let tell = told(ctx);
+        let (mut read, mut chance) = (0, 3_u32);
+        for text in TEXTS {
+            let (ours, engine) = both(ctx, &tell, text.as_bytes());
+            assert_eq!(ours, engine, "{text}");
+            // With a byte taken out, doubled, or made another one.
+            for _ in 0..200 {
+                let mut bytes = text.as_bytes().to_vec();
+                for _ in 0..=chance % 3 {
+                    chance = chance.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    let Some(at) = (chance as usize >> 8).checked_rem(bytes.len()) else {
+                        break;
+                    };
+                    match chance >> 30 {
+                        0 => drop(bytes.remove(at)),
+                        1 => bytes.insert(at, bytes[at]),
+                        2 => bytes[at] = b"{}[],:\"\\ -.e0a1\x00\x1f"[(chance >> 3) as usize % 17],
+                        _ => bytes.swap(at, 0),
+                    }
+                }
+                let Ok(varied) = String::from_utf8(bytes) else {
+                    continue;
+                };
+                let (ours, engine) = both(ctx, &tell, varied.as_bytes());
+                if ours.is_some() {
+                    read += 1;
+                    assert_eq!(ours, engine, "{varied:?}");
+                }
+            }
+        }
+        assert!(read > 1_000, "only {read} variations were read");
+    });
+}
+
+#[test]
+fn nothing_that_is_json_is_left_to_the_engine() {
+    with_engine(|ctx| {
+        let tell = told(ctx);
+        let json: Vec<_> = TEXTS
+            .iter()
+            .filter(|text| ctx.json_parse(**text).is_ok())
+            .collect();
+        assert!(json.len() > 50);
+        for text in json {
+            assert!(both(ctx, &tell, text.as_bytes()).0.is_some(), "{text}");
+        }
+    });
+}
+
+#[test]
+fn rows_of_a_large_text_share_shapes_and_short_texts() {
+    let rows: Vec<String> = (0..2_000)
+        .map(|id| match id % 5 {
+            0 => format!(r#"{{"id":{id},"level":"warn"}}"#),
+            1 => format!(r#"{{"id":{id},"level":"info","extra":[{id}]}}"#),
+            2 => format!(r#"{{"level":"warn","id":{id},"2":null}}"#),
+            3 => format!(r#"{{"id":{id},"at":{{"x":{id}.25,"y":"a text that is longer"}}}}"#),
+            _ => format!(r#"{{"k{id}":{id}}}"#),
+        })
+        .collect();
+    let text = format!("[{}]", rows.join(", "));
+    with_engine(|ctx| {
+        let (ours, engine) = both(ctx, &told(ctx), text.as_bytes());
+        assert!(ours.is_some());
+        assert_eq!(ours, engine);
+        // What was shared is not changed together.
+        let changed: bool = {
+            let value = from_json(ctx, &mut text.clone().into_bytes(), DEPTH_MAX).unwrap();
+            let change: Function<'_> = ctx
+                .eval(
+                    "(rows) => {
+                       rows[0].level += '!'; rows[5].added = 1; delete rows[10].id;
+                       return rows[15].level === 'warn' && !('added' in rows[15]) && rows[15].id === 15
+                         && rows[5].added === 1 && Object.keys(rows[10]).join() === 'level';
+                     }",
+                )
+                .unwrap();
+            change.call((value,)).unwrap()
+        };
+        assert!(changed);
+    });
+}
+
+#[test]
+fn depth_is_bounded() {
+    let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    with_engine(|ctx| {
+        let read = |levels| from_json(ctx, &mut nested(levels).into_bytes(), DEPTH_MAX);
+        assert!(read(DEPTH_MAX as usize).is_ok());
+        assert!(matches!(read(DEPTH_MAX as usize + 1), Err(Unread::TooDeep)));
+        let object = "{\"a\":".repeat(60) + "1" + &"}".repeat(60);
+        let read = from_json(ctx, &mut object.into_bytes(), DEPTH_MAX);
+        assert!(matches!(read, Err(Unread::TooDeep)));
+    });
+}
+
+#[test]
+fn the_scripts_own_json_parse_has_the_engines_words_and_its_reviver() {
+    with_engine(|ctx| {
+        let tells = "(() => [
+            JSON.parse.name, JSON.parse.length, JSON.parse(' [1, {\"a\": 2}] ')[1].a,
+            JSON.parse('[1,2]', (key, value) => Array.isArray(value) ? value : value + 1).join(),
+            JSON.parse({ toString: () => '\"é\"' }), JSON.parse('3', null),
+            ...['{\"a\":1', '', '[1,]', undefined].map((text) => {
+              try { return JSON.parse(text) } catch (error) { return error.name + ': ' + error.message }
+            }),
+          ].join('|'))()";
+        let before: String = ctx.eval(tells).unwrap();
+        install_json(ctx).unwrap();
+        assert_eq!(ctx.eval::<String, _>(tells).unwrap(), before);
+        assert!(
+            before.starts_with("parse|2|2|2,3|é|3|SyntaxError: "),
+            "{before}"
+        );
+        let deep = "try { JSON.parse('['.repeat(1e6)) } catch (error) { error.name }";
+        assert!(["RangeError", "SyntaxError"].contains(&&*ctx.eval::<String, _>(deep).unwrap()));
+    });
+}
