@@ -45,6 +45,11 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         rule: Rule::Unsafe,
+        path: "sandbox-guest/quickjs/src/heap.rs",
+        reason: "an allocator has no safe form",
+    },
+    Exception {
+        rule: Rule::Unsafe,
         path: "sandbox-guest/quickjs/src/raw.rs",
         reason: "the engine is C, and some of what it can do has no safe form in its binding",
     },
