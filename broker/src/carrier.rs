@@ -1,6 +1,8 @@
 //! What a server asks of the host in the middle of a call, on its way there and
 //! back. Scripts never answer it, and never see what was said.
 
+mod remark;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,6 +12,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 pub use airlock_core::inquiry::Wants;
+pub use remark::{LogLevel, Remark, Remarks};
 
 /// What was said is on its way. Dropping it withdraws the inquiry.
 pub type Carrying<'a> = Pin<Box<dyn Future<Output = Said> + Send + 'a>>;
@@ -27,6 +30,11 @@ pub trait Carrier: Send + Sync {
     }
 
     fn carry(&self, inquiry: Inquiry) -> Carrying<'_>;
+
+    /// Where what servers log goes; none where nobody wants to hear it.
+    fn remarks(&self) -> Option<Remarks> {
+        None
+    }
 }
 
 /// What can be asked of a host.

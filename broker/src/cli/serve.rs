@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use airlock_core::problem::Problem;
 use clap::{Args, ValueEnum};
-use codegen::closest::closest;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -18,9 +17,8 @@ use super::screen::Screen;
 use super::signals::{cancel_on_signals, outlive_full_files};
 use super::{Outcome, exit, print, runtime};
 use crate::broker::{Broker, Cancel, ServerState};
-use crate::carrier::Abilities;
 use crate::config::{Config, Environment, units};
-use crate::serve::{self, Disclosure, Mode, Offer, Offers, Serve, Settings};
+use crate::serve::{self, Disclosure, Mode, Serve, Settings};
 
 /// What still goes on then gets this long to be dropped.
 const LAST_WALL: Duration = Duration::from_millis(50);
@@ -69,16 +67,16 @@ pub(super) struct ServeOptions {
         help_heading = "Servers"
     )]
     start_wait: String,
-    /// What servers behind airlock may ask of the host in the middle of a call, where it can
+    /// What servers behind airlock may ask of the host in the middle of a call, where it can,
+    /// and whether it hears what they log [default: elicitation,sampling]
     #[arg(
         long,
         value_enum,
         value_name = "WHAT",
         value_delimiter = ',',
-        default_values_t = [Passed::Elicitation, Passed::Sampling],
         help_heading = "Servers"
     )]
-    pass: Vec<Passed>,
+    pass: Option<Vec<Passed>>,
     /// Prompts and resources of a server, for hosts: SERVER, SERVER.prompts or SERVER.resources.
     /// No rule decides what of them is read
     #[arg(long, value_name = "WHAT", help_heading = "Servers")]
@@ -119,6 +117,8 @@ enum Passed {
     Sampling,
     /// The folders that it works in
     Roots,
+    /// What they log, from the level on that the host wants
+    Logging,
     /// Nothing at all
     None,
 }
@@ -131,15 +131,16 @@ enum Shown {
 }
 
 pub(super) fn run(options: ServeOptions, environment: &Environment) -> Outcome {
-    let settings = settings(&options)?;
+    let mut settings = settings(&options)?;
     if options.print_system_prompt {
         return print(&format!("{}\n", serve::system_prompt(settings.mode))).map(|()| exit::DONE);
     }
     let screen = Screen::of_process(environment, options.quiet);
     let door = Door::of(&options.door, environment)?;
-    let offered: Vec<_> = options.offer.clone();
     let config = load(options, environment)?;
-    check_offered(&offered, &config)?;
+    settings.pass = config.pass.asked;
+    settings.logs = config.pass.logs;
+    settings.offers = config.offers.clone();
     config
         .warnings
         .iter()
@@ -167,11 +168,6 @@ fn settings(options: &ServeOptions) -> Result<Settings, Problem> {
             "write a time such as 2s or 500ms",
         )
     })?;
-    let offers = options.offer.iter().map(|text| Offer::parse(text));
-    let offers: Vec<_> = offers.collect::<Result<_, _>>().map_err(|bad| {
-        let next = "name a server that is configured";
-        usage("`--offer` cannot be used", bad.to_string(), next)
-    })?;
     Ok(Settings {
         start_wait: Duration::from_millis(start_wait_ms),
         mode: match options.tools {
@@ -184,45 +180,17 @@ fn settings(options: &ServeOptions) -> Result<Settings, Problem> {
             Shown::Progressive => Disclosure::Progressive,
             Shown::Full => Disclosure::Full,
         },
-        pass: abilities(&options.pass)?,
         context_tokens: options.context_tokens,
         disclosure_percent: options.disclosure_share,
-        offers: Offers(offers),
         ..Settings::default()
     })
 }
 
-fn check_offered(offered: &[String], config: &Config) -> Result<(), Problem> {
-    let names = || config.servers.iter().map(|it| &*it.spec.name.0);
-    for offer in offered.iter().filter_map(|text| Offer::parse(text).ok()) {
-        if names().any(|name| name == offer.server()) {
-            continue;
-        }
-        let why = format!("no server is called `{}`", offer.server());
-        let meant = closest(offer.server(), names());
-        let next = meant.map_or_else(
-            || "name a server that is configured".to_owned(),
-            |meant| format!("did you mean `{meant}`?"),
-        );
-        return Err(usage("`--offer` cannot be used", why, &next));
+impl Passed {
+    fn word(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |it| it.get_name().to_owned())
     }
-    Ok(())
-}
-
-fn abilities(passed: &[Passed]) -> Result<Abilities, Problem> {
-    if passed.len() > 1 && passed.contains(&Passed::None) {
-        let why = "`none` stands beside something else";
-        let next = "write `--pass none`, or name what may be asked";
-        return Err(usage("`--pass` cannot be used", why, next));
-    }
-    let has = |what| passed.contains(&what);
-    Ok(Abilities {
-        form: has(Passed::Elicitation),
-        address: has(Passed::Elicitation),
-        sampling: has(Passed::Sampling),
-        sampling_tools: has(Passed::Sampling),
-        roots: has(Passed::Roots),
-    })
 }
 
 fn load(options: ServeOptions, environment: &Environment) -> Result<Config, Problem> {
@@ -233,6 +201,9 @@ fn load(options: ServeOptions, environment: &Environment) -> Result<Config, Prob
     flags.fsync = options.fsync;
     flags.engine = options.engine;
     flags.embeddings = options.search.embeddings;
+    let words = |passed: Vec<Passed>| passed.into_iter().map(Passed::word).collect();
+    flags.pass = options.pass.map(words);
+    flags.offer = options.offer;
     Config::load(flags, environment)
 }
 

@@ -40,6 +40,8 @@ pub(crate) struct FileConfig {
     pub(crate) flow: FileFlow,
     pub(crate) policies: Vec<PolicyPath>,
     pub(crate) groups: Vec<(String, Vec<Located>)>,
+    pub(crate) pass: Option<Vec<Located>>,
+    pub(crate) offer: Vec<Located>,
 }
 
 /// A text and where it stands, such as `airlock.toml:12`.
@@ -62,6 +64,11 @@ struct Document {
     tsc: Option<FileTsc>,
     approver: Option<Spanned<String>>,
     extract: Option<Spanned<FileExtract>>,
+    /// What servers may ask of hosts, and whether hosts hear what they log.
+    pass: Option<Vec<Spanned<String>>>,
+    /// Servers whose prompts and resources hosts get.
+    #[serde(default)]
+    offer: Vec<Spanned<String>>,
     #[serde(default)]
     limits: BTreeMap<String, Spanned<Amount>>,
     #[serde(default)]
@@ -188,6 +195,10 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
         unknown_keys: document.unknown_keys.map(located),
         engine: document.engine.map(located),
         tsc: document.tsc,
+        pass: document
+            .pass
+            .map(|it| it.into_iter().map(located).collect()),
+        offer: document.offer.into_iter().map(located).collect(),
         approver: document.approver.map(located),
         extract: document.extract.map(|table| {
             let origin = format!("{name}:{}", line_of(text, table.span().start));

@@ -6,10 +6,12 @@ mod engine;
 mod environment;
 mod extract;
 mod file;
+mod flags;
 pub mod grants;
 pub(crate) mod labels;
 mod limits;
 mod mcp_json;
+mod passing;
 mod placeholder;
 pub(crate) mod policies;
 pub(crate) mod rule_folder;
@@ -31,8 +33,10 @@ use airlock_core::run::Fsync;
 pub use approver::Who;
 pub use environment::Environment;
 pub use extract::ExtractCommand;
+pub use flags::Flags;
 pub use labels::FlowConfig;
 pub use limits::{BadLimit, SETTINGS, Setting};
+pub use passing::Passing;
 pub use policies::PolicyConfig;
 pub use secrets::Secrets;
 pub use server::{Server, Trust};
@@ -46,6 +50,7 @@ use policies::{Groups, PolicyPath};
 use server::Declared;
 
 use crate::sandbox::JsEngine;
+use crate::serve::Offers;
 use crate::telemetry::TelemetryConfig;
 
 /// More than any configuration that somebody wrote.
@@ -54,45 +59,6 @@ const CODE: &str = "config-invalid";
 const USAGE: &str = "usage";
 /// Where a limit is written that one flag or another sets.
 const COMMAND_LINE: &str = "the command line";
-
-/// What the command line says, before anything is looked at.
-#[derive(Debug, Clone, Default)]
-pub struct Flags {
-    pub servers: Vec<String>,
-    pub mcp_configs: Vec<PathBuf>,
-    pub config: Option<PathBuf>,
-    /// What servers and tools read and write.
-    pub labels: Vec<PathBuf>,
-    /// Folders of rules.
-    pub policies: Vec<PathBuf>,
-    /// Folders of rules that may only forbid.
-    pub tighten: Vec<PathBuf>,
-    pub allow: Vec<String>,
-    pub ask: Vec<String>,
-    pub deny: Vec<String>,
-    /// By the names of [`SETTINGS`]; the flag as it was written is part of the message.
-    pub limits: Vec<(String, String)>,
-    pub state_dir: Option<PathBuf>,
-    /// The folder of tool files.
-    pub descriptions: Option<PathBuf>,
-    /// The lock file that servers are held against.
-    pub lock: Option<PathBuf>,
-    /// The folder of an embedding model, by which search knows words of one meaning.
-    pub embeddings: Option<PathBuf>,
-    pub fsync: Option<String>,
-    /// `warn` or `refuse`.
-    pub unknown_keys: Option<String>,
-    /// `boa` or `quickjs`.
-    pub engine: Option<String>,
-    /// The TypeScript compiler that is asked about scripts.
-    pub tsc: Option<PathBuf>,
-    /// None is asked.
-    pub no_tsc: bool,
-    /// This program, when its own demo server is wanted under the name `demo`.
-    pub demo: Option<PathBuf>,
-    /// No call is made, so a configured root need not be there: it is a warning.
-    pub roots_absent: bool,
-}
 
 /// Everything that a broker needs to know.
 #[derive(Debug, Clone)]
@@ -122,6 +88,10 @@ pub struct Config {
     pub base_env: Vec<(String, String)>,
     /// Where traces and metrics go, when somebody says so.
     pub telemetry: Option<TelemetryConfig>,
+    /// What passes from servers to hosts in the middle of a call.
+    pub pass: Passing,
+    /// Servers whose prompts and resources hosts get.
+    pub offers: Offers,
     pub warnings: Vec<Problem>,
 }
 
@@ -168,6 +138,8 @@ struct Gathered {
     tsc: Option<TscChoice>,
     approver: Option<Located>,
     extract: Option<(FileExtract, String)>,
+    pass: Option<Vec<Located>>,
+    offer: Vec<Located>,
     roots_absent: bool,
     warnings: Vec<Problem>,
 }
@@ -198,6 +170,8 @@ impl Gathered {
         self.tsc = tsc.or(self.tsc.take());
         self.approver = file.approver.or(self.approver.take());
         self.extract = file.extract.or(self.extract.take());
+        self.pass = file.pass.or(self.pass.take());
+        self.offer.extend(file.offer);
     }
 
     fn take_flags(&mut self, flags: Flags) -> Result<(), Problem> {
@@ -263,6 +237,9 @@ impl Gathered {
             })
             .or(self.engine.take());
         self.roots_absent = flags.roots_absent;
+        self.pass = flags.pass.map(passing::of_flag).or(self.pass.take());
+        let offers = flags.offer.into_iter().map(passing::of_offer);
+        self.offer.extend(offers);
         self.tsc = tsc::of_flags(flags.tsc, flags.no_tsc).or(self.tsc.take());
         Ok(())
     }
@@ -288,6 +265,7 @@ impl Gathered {
         let unknown_keys = self.unknown_keys.as_ref().map(unknown_keys::parse);
         let unknown_keys = unknown_keys.transpose()?.unwrap_or_default();
         let extract = self.extract.map(extract::read).transpose()?;
+        let pass = self.pass.as_deref().map(passing::parse).transpose()?;
         let named = |text: &str| Located {
             text: text.to_owned(),
             origin: "AIRLOCK_ENGINE".into(),
@@ -309,6 +287,7 @@ impl Gathered {
                 )
             })?;
         let (servers, secrets) = resolve(self.servers, environment)?;
+        let offers = passing::offers(&self.offer, &servers)?;
         let passed_on = |name: &str| Some((name.to_owned(), environment.text(name)?.to_owned()));
         let mut warnings = self.warnings;
         if secrets
@@ -350,6 +329,8 @@ impl Gathered {
             secrets: Secrets::new(secrets),
             base_env,
             telemetry,
+            pass: pass.unwrap_or_default(),
+            offers,
             warnings,
         })
     }

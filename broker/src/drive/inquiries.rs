@@ -46,7 +46,8 @@ impl<'a> Inquiries<'a> {
     pub(super) fn new(carrier: Option<&'a dyn Carrier>) -> Self {
         let abilities = carrier.map(Carrier::abilities).unwrap_or_default();
         let host = carrier.and_then(Carrier::host);
-        let (desk, raised) = InquiryDesk::new(abilities, host);
+        let remarks = carrier.and_then(Carrier::remarks);
+        let (desk, raised) = InquiryDesk::new(abilities, host, remarks);
         Self {
             desk,
             raised,

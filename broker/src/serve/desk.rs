@@ -19,7 +19,7 @@ use super::rpc::{self, Lasting, Refusal};
 use super::seal::{NoKey, Seal};
 use super::settings::{Mode, Settings};
 use super::shelf::Shelf;
-use super::{meta, offered, prompt, resources};
+use super::{logging, meta, offered, prompt, resources};
 use crate::broker::{ServerState, ServerStatus};
 use crate::carrier::{Abilities, Declared};
 use crate::clock::Clock;
@@ -115,6 +115,9 @@ impl Desk {
         if AT_ONCE.contains(&method) && !(offers && is_offered(method, request)) {
             let (result, lasting) = self.at_once(method, request)?;
             return Ok(rpc::enveloped(result, era, lasting));
+        }
+        if method == "logging/setLevel" && era == Era::Legacy && self.settings().logs {
+            return logging::set_level(request);
         }
         if method == "subscriptions/listen" && era == Era::Modern {
             let ended = listening::listen(self, request).await?;
@@ -336,6 +339,9 @@ impl Desk {
         });
         if !self.settings().offers.is_empty() {
             rpc::put(&mut capabilities, "completions", json!({}));
+        }
+        if self.settings().logs {
+            rpc::put(&mut capabilities, "logging", json!({}));
         }
         capabilities
     }

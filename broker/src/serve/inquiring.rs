@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use super::asking;
 use super::rpc::put;
 use super::wish::Wishes;
-use crate::carrier::{Abilities, Carrier, Carrying, Inquiry, Said, Wants};
+use crate::carrier::{Abilities, Carrier, Carrying, Inquiry, Remarks, Said, Wants};
 use crate::render::escape;
 
 const MESSAGE_CHARS_MAX: usize = 4_000;
 /// Of a title or description of a field.
 const LABEL_CHARS_MAX: usize = 400;
 /// Which server asks, for programs.
-const SERVER_KEY: &str = "dev.airlock/server";
+pub(super) const SERVER_KEY: &str = "dev.airlock/server";
 
 /// Inquiries of one run go to its host.
 #[derive(Debug)]
@@ -24,15 +24,22 @@ pub(super) struct ToHost {
     wishes: Wishes,
     abilities: Abilities,
     session: Arc<str>,
+    remarks: Option<Remarks>,
     latest: AtomicU64,
 }
 
 impl ToHost {
-    pub(super) fn new(wishes: Wishes, abilities: Abilities, session: &str) -> Self {
+    pub(super) fn new(
+        wishes: Wishes,
+        abilities: Abilities,
+        session: &str,
+        remarks: Option<Remarks>,
+    ) -> Self {
         Self {
             wishes,
             abilities,
             session: session.into(),
+            remarks,
             latest: AtomicU64::new(0),
         }
     }
@@ -45,6 +52,10 @@ impl Carrier for ToHost {
 
     fn host(&self) -> Option<Arc<str>> {
         Some(Arc::clone(&self.session))
+    }
+
+    fn remarks(&self) -> Option<Remarks> {
+        self.remarks.clone()
     }
 
     fn carry(&self, inquiry: Inquiry) -> Carrying<'_> {

@@ -17,6 +17,7 @@ mod handing;
 mod http;
 mod inquiring;
 mod listening;
+mod logging;
 mod meta;
 mod offered;
 mod peer;

@@ -16,6 +16,7 @@ use super::peer::OpenRequests;
 use super::settings::Settings;
 use super::suspended::Suspended;
 use crate::broker::Cancel;
+use crate::carrier::LogLevel;
 
 /// Requests of one session that may be open at the same time.
 const REQUESTS_MAX: usize = 256;
@@ -49,6 +50,8 @@ struct State {
     carried: Carried,
     /// What the host can do, as it said at the handshake of the older era.
     capabilities: Value,
+    /// From which level on it wants to hear what servers log, when it has said so.
+    log_level: Option<LogLevel>,
     /// It may be told what it did not ask for.
     is_listening: bool,
     requests: HashMap<String, Cancel>,
@@ -68,6 +71,7 @@ impl HostSession {
                 listed: None,
                 carried: Carried::default(),
                 capabilities: json!({}),
+                log_level: None,
                 is_listening: false,
                 requests: HashMap::new(),
                 suspended: HashMap::new(),
@@ -171,6 +175,14 @@ impl HostSession {
 
     pub(super) fn is_listening(&self) -> bool {
         self.lock().is_listening
+    }
+
+    pub(super) fn set_log_level(&self, level: LogLevel) {
+        self.lock().log_level = Some(level);
+    }
+
+    pub(super) fn log_level(&self) -> Option<LogLevel> {
+        self.lock().log_level
     }
 
     pub(super) fn capabilities(&self) -> Value {

@@ -7,6 +7,7 @@ use airlock_core::session::FetchRate;
 
 use super::offered::Offers;
 use crate::carrier::Abilities;
+use crate::config::Passing;
 
 /// What stands in `tools/list` besides our own tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,6 +40,8 @@ pub struct Settings {
     pub disclosure_percent: u64,
     /// What servers may ask of hosts, where a host can be asked for it.
     pub pass: Abilities,
+    /// Whether hosts that want to hear it are told what servers log in the middle of a call.
+    pub logs: bool,
     /// Prompts and resources of servers, which hosts get without any rule; none by default.
     pub offers: Offers,
     /// How long after the start requests wait for servers whose tools nobody knows yet.
@@ -62,12 +65,8 @@ impl Default for Settings {
             disclosure: Disclosure::default(),
             context_tokens: 200_000,
             disclosure_percent: 3,
-            // A host's folders are nobody's business behind us, unless somebody says so: servers
-            // take them for folders in which they may do what they like.
-            pass: Abilities {
-                roots: false,
-                ..Abilities::ALL
-            },
+            pass: Passing::default().asked,
+            logs: Passing::default().logs,
             offers: Offers::default(),
             start_wait: Duration::from_secs(2),
             fetch_rate: FetchRate::default(),

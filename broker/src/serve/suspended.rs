@@ -10,6 +10,7 @@ use airlock_core::report::Report;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use super::logging::Remarked;
 use super::progress::Progress;
 use super::request::Request;
 use super::wish::{Carrying, Way, Wish};
@@ -27,6 +28,7 @@ const MOMENT: Duration = Duration::from_millis(5);
 pub(super) struct Suspended {
     running: Running,
     wanted: mpsc::UnboundedReceiver<Wish>,
+    remarked: Remarked,
     pub(super) script: FollowedScript,
     way: Way,
     /// The host cannot carry questions; the broker's own approver is asked.
@@ -60,13 +62,14 @@ pub(super) enum Followed {
 impl Suspended {
     pub(super) fn new(
         running: Running,
-        wanted: mpsc::UnboundedReceiver<Wish>,
+        (wanted, remarked): (mpsc::UnboundedReceiver<Wish>, Remarked),
         script: FollowedScript,
         request: &Request,
     ) -> Self {
         Self {
             running,
             wanted,
+            remarked,
             script,
             way: request.way(),
             asks_elsewhere: !request.can_ask(),
@@ -115,6 +118,7 @@ impl Suspended {
                     Way::Request => carrying.carry(wish),
                 },
                 () = carrying.settled() => {}
+                remark = self.remarked.next() => self.remarked.tell(request, remark).await,
                 why = request.cancel.cancelled(), if !is_cancelled => {
                     is_cancelled = true;
                     cancel.cancel(&why);
@@ -123,6 +127,7 @@ impl Suspended {
             }
         }
         drop(carrying);
+        self.remarked.tell_rest(request).await;
         let report = self.running.report().await;
         (None, Followed::Over(Box::new(report)))
     }

@@ -1,10 +1,12 @@
 //! One server that we have agreed with: what a request to it looks like.
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 use super::caps::Caps;
+use super::diagnostics::lock;
 use super::era::Era;
 use super::fetch::Fetch;
 use super::handshake::{Agreed, modern_meta};
@@ -12,13 +14,15 @@ use super::inquiry::{Behind, Whose};
 use super::jsonrpc::{Answer, quoted};
 use super::link::{Link, LinkError, Outgoing};
 use super::wall::Wall;
-use crate::carrier::Abilities;
+use crate::carrier::{Abilities, LogLevel};
 
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) link: Link,
     pub(crate) agreed: Agreed,
     pub(crate) caps: Caps,
+    /// From which level on a server of the older era was told to log; it is told once.
+    told_level: Mutex<Option<LogLevel>>,
 }
 
 /// A call as a server gets it.
@@ -38,7 +42,27 @@ pub(crate) struct Given {
     pub(crate) state: Option<Value>,
 }
 
+/// What a request says of whoever stands behind it.
+#[derive(Debug, Default)]
+struct Besides<'a> {
+    trace: Option<&'a str>,
+    abilities: Abilities,
+    /// From which level on they want to hear what is logged.
+    level: Option<LogLevel>,
+}
+
+const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
+
 impl Connection {
+    pub(crate) fn new(link: Link, agreed: Agreed, caps: Caps) -> Self {
+        Self {
+            link,
+            agreed,
+            caps,
+            told_level: Mutex::default(),
+        }
+    }
+
     pub(crate) async fn list_page(
         &self,
         cursor: Option<&str>,
@@ -47,7 +71,7 @@ impl Connection {
         let members = cursor.map(|cursor| format!(r#""cursor":{}"#, quoted(cursor)));
         let outgoing = Outgoing {
             method: "tools/list",
-            params: self.params(members, None, Abilities::default()),
+            params: self.params(members, &Besides::default()),
             cancellable: true,
             ..Outgoing::default()
         };
@@ -71,9 +95,18 @@ impl Connection {
             }
         }
         let abilities = called.behind.map(Behind::abilities).unwrap_or_default();
+        let level = called.behind.and_then(Behind::log_level);
+        if let Some(level) = level {
+            self.tell_level(level, wall).await;
+        }
+        let besides = Besides {
+            trace: called.trace,
+            abilities,
+            level,
+        };
         let outgoing = Outgoing {
             method: "tools/call",
-            params: self.params(Some(members), called.trace, abilities),
+            params: self.params(Some(members), &besides),
             name: Some(called.tool.to_owned()),
             headers,
             cancellable: true,
@@ -90,7 +123,7 @@ impl Connection {
         let members = members.filter(|it| !it.is_empty()).map(str::to_owned);
         let outgoing = Outgoing {
             method: fetch.method,
-            params: self.params(members, None, Abilities::default()),
+            params: self.params(members, &Besides::default()),
             name: fetch.name.clone(),
             cancellable: true,
             whose: Whose::Nobodys,
@@ -99,10 +132,36 @@ impl Connection {
         self.link.request(&outgoing, wall).await
     }
 
-    fn params(&self, members: Option<String>, trace: Option<&str>, abilities: Abilities) -> String {
-        let ours = (self.agreed.era == Era::Modern).then(|| modern_meta(abilities));
+    /// A server of the older era logs to all alike: whoever wants most says how much, and what
+    /// the others do not want is left out here.
+    async fn tell_level(&self, level: LogLevel, wall: &Wall) {
+        if self.agreed.era == Era::Modern || !self.agreed.has.logging {
+            return;
+        }
+        let before = *lock(&self.told_level);
+        if before.is_some_and(|told| told <= level) {
+            return;
+        }
+        let outgoing = Outgoing {
+            method: "logging/setLevel",
+            params: format!(r#"{{"level":{}}}"#, quoted(level.word())),
+            cancellable: true,
+            ..Outgoing::default()
+        };
+        // A server that refuses logs as it likes.
+        if self.link.request(&outgoing, wall).await.is_ok() {
+            *lock(&self.told_level) = Some(level);
+        }
+    }
+
+    fn params(&self, members: Option<String>, besides: &Besides<'_>) -> String {
+        let is_modern = self.agreed.era == Era::Modern;
+        let ours = is_modern.then(|| modern_meta(besides.abilities));
+        let level = besides.level.filter(|_| is_modern);
+        let level = level.map(|it| format!(r#""{LEVEL_KEY}":{}"#, quoted(it.word())));
+        let trace = besides.trace;
         let trace = trace.map(|trace| format!(r#""traceparent":{}"#, quoted(trace)));
-        let meta: Vec<_> = ours.into_iter().chain(trace).collect();
+        let meta: Vec<_> = ours.into_iter().chain(level).chain(trace).collect();
         let meta = (!meta.is_empty()).then(|| format!(r#""_meta":{{{}}}"#, meta.join(",")));
         let members: Vec<_> = members.into_iter().chain(meta).collect();
         format!("{{{}}}", members.join(","))

@@ -54,6 +54,26 @@ pub(crate) struct Agreed {
     pub(crate) version: String,
     pub(crate) server_info: Option<Map<String, Value>>,
     pub(crate) instructions: Option<String>,
+    pub(crate) has: Has,
+}
+
+/// What of its abilities matters here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Has {
+    /// It logs, and lets itself be told from which level on.
+    pub(crate) logging: bool,
+    /// It says when a resource has changed, to whoever wants to know.
+    pub(crate) subscriptions: bool,
+}
+
+impl Has {
+    fn of(capabilities: Option<&Value>) -> Self {
+        let has = |pointer: &str| capabilities.and_then(|it| it.pointer(pointer));
+        Self {
+            logging: has("/logging").is_some_and(Value::is_object),
+            subscriptions: has("/resources/subscribe") == Some(&Value::Bool(true)),
+        }
+    }
 }
 
 impl Agreed {
@@ -248,6 +268,8 @@ impl Beginning<'_> {
 struct Discovered {
     supported_versions: Vec<String>,
     #[serde(default)]
+    capabilities: Option<Value>,
+    #[serde(default)]
     instructions: Option<Value>,
     #[serde(default, rename = "_meta")]
     meta: Option<Map<String, Value>>,
@@ -286,6 +308,7 @@ async fn discover_once(link: &Link, within: Duration) -> Result<Agreed, Refusal>
         version: MODERN_VERSION.to_owned(),
         server_info: info.and_then(into_object),
         instructions: discovered.instructions.and_then(into_text),
+        has: Has::of(discovered.capabilities.as_ref()),
     })
 }
 
@@ -293,6 +316,8 @@ async fn discover_once(link: &Link, within: Duration) -> Result<Agreed, Refusal>
 #[serde(rename_all = "camelCase")]
 struct Initialized {
     protocol_version: String,
+    #[serde(default)]
+    capabilities: Option<Value>,
     #[serde(default)]
     server_info: Option<Value>,
     #[serde(default)]
@@ -319,6 +344,7 @@ async fn initialize(link: &Link, params: String, within: Duration) -> Result<Agr
         version,
         server_info: initialized.server_info.and_then(into_object),
         instructions: initialized.instructions.and_then(into_text),
+        has: Has::of(initialized.capabilities.as_ref()),
     })
 }
 

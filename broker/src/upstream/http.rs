@@ -308,10 +308,13 @@ impl HttpLink {
             } if answered == id => return Some(answer),
             Incoming::Answer { .. } => self.0.diagnostics.unmatched(),
             Incoming::Notification { method, params } => {
-                self.0.diagnostics.notification(&method);
-                if method == "notifications/cancelled" {
-                    self.0.under_way.cancelled(params);
-                }
+                let Inner {
+                    diagnostics,
+                    under_way,
+                    ..
+                } = &*self.0;
+                let about = (&*method, params);
+                inquiry::notified(about, diagnostics, under_way, || behind.cloned());
             }
             Incoming::Request { id, method, params } if inquiry::is_one(&method) => {
                 // It comes on the stream of the request that it is about.

@@ -4,6 +4,7 @@
 
 mod judge;
 mod read;
+mod remark;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -17,9 +18,10 @@ use tokio::task::AbortHandle;
 use super::diagnostics::lock;
 use super::jsonrpc::{self, METHOD_NOT_FOUND};
 use super::wall::Wall;
-use crate::carrier::{Abilities, Inquiry};
+use crate::carrier::{Abilities, Inquiry, Remarks};
 
 pub(crate) use judge::{judge, refused};
+pub(crate) use remark::notified;
 
 const INTERNAL: i64 = -32_603;
 /// Inquiries of one run that are open at the same time.
@@ -55,6 +57,8 @@ pub(crate) struct InquiryDesk {
     host: Option<Arc<str>>,
     raised: mpsc::UnboundedSender<Raised>,
     room: Arc<Semaphore>,
+    /// Where what servers log goes.
+    remarks: Option<Remarks>,
 }
 
 /// Whoever stands behind one call: its run, and the host of that.
@@ -120,6 +124,7 @@ impl InquiryDesk {
     pub(crate) fn new(
         abilities: Abilities,
         host: Option<Arc<str>>,
+        remarks: Option<Remarks>,
     ) -> (Self, mpsc::UnboundedReceiver<Raised>) {
         let (raised, hears) = mpsc::unbounded_channel();
         let desk = Self {
@@ -127,6 +132,7 @@ impl InquiryDesk {
             host,
             raised,
             room: Arc::new(Semaphore::new(OPEN_MAX)),
+            remarks,
         };
         (desk, hears)
     }

@@ -348,11 +348,8 @@ impl Server {
         };
         self.eras.store(&digest, agreed.era);
         self.diagnostics.connected();
-        Ok(Arc::new(Connection {
-            link,
-            agreed: agreed.reduced(self.caps.instructions_bytes_max),
-            caps: self.caps,
-        }))
+        let agreed = agreed.reduced(self.caps.instructions_bytes_max);
+        Ok(Arc::new(Connection::new(link, agreed, self.caps)))
     }
 
     /// Waits until it is known what can be asked of hosts.

@@ -369,10 +369,9 @@ fn hear(line: &[u8], outbox: &mpsc::Sender<Outbound>, shared: &Arc<Shared>) {
     match jsonrpc::parse(line) {
         Incoming::Answer { id, answer } => shared.settle(id, Ok(answer)),
         Incoming::Notification { method, params } => {
-            shared.diagnostics.notification(&method);
-            if method == "notifications/cancelled" {
-                shared.under_way.cancelled(params);
-            }
+            let behind = || lock(&shared.waiting).behind().ok();
+            let about = (&*method, params);
+            inquiry::notified(about, &shared.diagnostics, &shared.under_way, behind);
         }
         Incoming::Request { id, method, params } if inquiry::is_one(&method) => {
             let outbox = outbox.clone();

@@ -11,10 +11,8 @@ use tests::real_hosts::installed;
 use tests::serving::Serving;
 
 /// A pattern of `scenario/check`, with one star at its end at most, and why it does not apply.
-const EXCLUDED: [(&str, &str); 12] = [
+const EXCLUDED: [(&str, &str); 10] = [
     ("tasks-*", EXTENSION),
-    ("logging-set-level/*", NOT_DECLARED),
-    ("tools-call-with-logging/*", NOT_DECLARED),
     ("resources-subscribe/*", NOT_DECLARED),
     ("resources-unsubscribe/*", NOT_DECLARED),
     ("input-required-result-non-tool-request/*", NOT_FOR_PROMPTS),
@@ -73,7 +71,7 @@ fn check(revision: &str, passed_min: usize, era: &str) {
     let Some(hosts) = installed() else { return };
     let fixture = format!("test={}{era}", program("fixture-server").display());
     let listed = ["--tools", "progressive", "--disclosure", "full"];
-    let passed = "elicitation,sampling,roots";
+    let passed = "elicitation,sampling,roots,logging";
     let rules = ["--allow", "test.*", "--pass", passed, "--offer", "test"];
     let servers = ["--server", &fixture];
     let args: [&[&str]; 3] = [&listed, &rules, &servers];

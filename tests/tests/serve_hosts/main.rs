@@ -1,6 +1,7 @@
 //! `airlock serve` from outside: who may come in, hosts side by side, and how it ends.
 
 mod ends;
+mod logging;
 mod offered;
 mod passing;
 mod side_by_side;

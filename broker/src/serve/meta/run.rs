@@ -8,12 +8,14 @@ use serde_json::{Map, Value, json};
 use super::{Answered, names, only};
 use crate::approver::Approver;
 use crate::broker::{Script, Seat};
+use crate::carrier::Remarks;
 use crate::extract::Extractor;
 use crate::serve::asking::ByHost;
 use crate::serve::desk::Desk;
 use crate::serve::disclosure;
 use crate::serve::discovery::InSession;
 use crate::serve::inquiring::ToHost;
+use crate::serve::logging::{self, Remarked};
 use crate::serve::request::Request;
 use crate::serve::rpc::text_of;
 use crate::serve::sampling::HostModel;
@@ -133,7 +135,10 @@ pub(super) async fn start(
         None => script,
     };
     let (wishes, wanted) = Wishes::new();
-    let to_host = ToHost::new(wishes.clone(), request.abilities(desk), &request.session.id);
+    let level = logging::level_of(request).filter(|_| desk.settings().logs);
+    let (remarks, remarked) = level.map(Remarks::new).unzip();
+    let (session, abilities) = (&request.session.id, request.abilities(desk));
+    let to_host = ToHost::new(wishes.clone(), abilities, session, remarks);
     let by_host = || Arc::new(ByHost(wishes.clone())) as Arc<dyn Approver>;
     let by_model = || Arc::new(HostModel::new(wishes.clone())) as Arc<dyn Extractor>;
     let seat = Seat {
@@ -147,7 +152,12 @@ pub(super) async fn start(
         carrier: Some(Arc::new(to_host)),
     };
     let running = shelf.broker.run_in(seat, script);
-    let run = Suspended::new(running, wanted, followed, request);
+    let run = Suspended::new(
+        running,
+        (wanted, Remarked::new(remarked)),
+        followed,
+        request,
+    );
     follow(desk, request, run).await
 }
 

@@ -29,7 +29,7 @@ fn run_of(
     host: Option<&str>,
     abilities: Abilities,
 ) -> (impl Fn(u32) -> Behind, mpsc::UnboundedReceiver<Raised>) {
-    let (desk, raised) = InquiryDesk::new(abilities, host.map(Arc::from));
+    let (desk, raised) = InquiryDesk::new(abilities, host.map(Arc::from), None);
     let behind = move |call| {
         let server = ServerName("fake".into());
         Behind::new(server, CallId(call), desk.clone(), Wall::new(WITHIN))

@@ -7,6 +7,7 @@
 //! said to what it asked.
 
 mod asks;
+mod news;
 mod shelves;
 mod tools;
 
@@ -14,6 +15,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, Write};
 
+use news::News;
 use serde_json::{Map, Value, json};
 use tools::Tools;
 
@@ -28,6 +30,7 @@ fn main() -> std::io::Result<()> {
         is_newer,
         log: args.into_iter().next().map(open).transpose()?,
         tools: Tools::new(),
+        news: News::new(is_newer),
         asking: HashMap::new(),
     };
     fixture.note(&format!("pid {}", std::process::id()))?;
@@ -43,6 +46,7 @@ struct Fixture {
     is_newer: bool,
     log: Option<File>,
     tools: Tools,
+    news: News,
     /// Calls of the older era that wait for what they asked, by their ids.
     asking: HashMap<String, Asking>,
 }
@@ -81,12 +85,12 @@ impl Fixture {
         let result = match method {
             "initialize" if !self.is_newer => json!({
                 "protocolVersion": "2025-11-25",
-                "capabilities": {"tools": {"listChanged": true}},
+                "capabilities": news::capabilities(),
                 "serverInfo": {"name": "fixture", "version": "1"},
             }),
             "server/discover" if self.is_newer => json!({
                 "supportedVersions": ["2026-07-28"],
-                "capabilities": {"tools": {"listChanged": true}},
+                "capabilities": news::capabilities(),
                 "resultType": "complete",
                 "ttlMs": 0,
                 "cacheScope": "private",
@@ -95,8 +99,11 @@ impl Fixture {
             "tools/call" => {
                 let tool = message["params"]["name"].as_str().unwrap_or_default();
                 self.note(&format!("call {tool}"))?;
-                if tool == "trigger_tool_change" {
-                    self.tools.change()?;
+                match tool {
+                    "trigger_tool_change" => self.tools.change()?,
+                    "trigger_shelf_change" => self.news.change()?,
+                    "tool_with_logging" | "logging_tool" => self.news.log(&message["params"])?,
+                    _ => {}
                 }
                 match tool {
                     "wait" => return Ok(()),
@@ -106,6 +113,9 @@ impl Fixture {
             }
             "ping" => json!({}),
             _ => {
+                if self.news.hear(id, method, &message["params"])? {
+                    return self.note(&format!("{method} {}", message["params"]));
+                }
                 if let Some(result) = shelves::answer(method, &message["params"]) {
                     return answer(id, &result);
                 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// Named so that the server `test` lists them as the conformance suite calls them.
-const TOOLS: [&str; 24] = [
+const TOOLS: [&str; 26] = [
     "simple_text",
     "image_content",
     "audio_content",
@@ -11,6 +11,7 @@ const TOOLS: [&str; 24] = [
     "multiple_content_types",
     "error_handling",
     "tool_with_progress",
+    "tool_with_logging",
     "logging_tool",
     "sampling",
     "elicitation",
@@ -26,6 +27,7 @@ const TOOLS: [&str; 24] = [
     "input_required_result_tampered_state",
     "input_required_result_capabilities",
     "trigger_tool_change",
+    "trigger_shelf_change",
     "wait",
     "crash",
 ];

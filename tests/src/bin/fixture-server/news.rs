@@ -1,0 +1,123 @@
+//! What it tells of by itself: what it logs, and that its prompts and resources have
+//! changed, to whoever wants to know.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::{answer, send};
+
+const LEVELS: [&str; 4] = ["debug", "info", "warning", "error"];
+const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
+const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
+
+pub(crate) struct News {
+    is_newer: bool,
+    /// From which on it logs, in the older era.
+    level: usize,
+    subscribed: BTreeSet<String>,
+    /// Who listens in the newer era, and to what.
+    listening: Vec<(Value, Value)>,
+}
+
+pub(crate) fn capabilities() -> Value {
+    json!({
+        "tools": {"listChanged": true},
+        "prompts": {"listChanged": true},
+        "resources": {"listChanged": true, "subscribe": true},
+        "logging": {},
+    })
+}
+
+impl News {
+    pub(crate) fn new(is_newer: bool) -> Self {
+        Self {
+            is_newer,
+            level: 1,
+            subscribed: BTreeSet::new(),
+            listening: Vec::new(),
+        }
+    }
+
+    /// True when the request is about this.
+    pub(crate) fn hear(
+        &mut self,
+        id: &Value,
+        method: &str,
+        params: &Value,
+    ) -> std::io::Result<bool> {
+        let uri = || params["uri"].as_str().unwrap_or_default().to_owned();
+        match method {
+            "logging/setLevel" if !self.is_newer => self.level = level(&params["level"]),
+            "resources/subscribe" if !self.is_newer => {
+                self.subscribed.insert(uri());
+            }
+            "resources/unsubscribe" if !self.is_newer => {
+                self.subscribed.remove(&uri());
+            }
+            "subscriptions/listen" if self.is_newer => {
+                let wanted = params["notifications"].clone();
+                let params = json!({"_meta": {SUBSCRIPTION_KEY: id}, "notifications": wanted});
+                self.listening.push((id.clone(), wanted));
+                tell("notifications/subscriptions/acknowledged", params)?;
+                return Ok(true);
+            }
+            _ => return Ok(false),
+        }
+        answer(id, &json!({}))?;
+        Ok(true)
+    }
+
+    /// One line of each level, as far as somebody wants them.
+    pub(crate) fn log(&self, params: &Value) -> std::io::Result<()> {
+        let from = match params["_meta"].get(LEVEL_KEY) {
+            Some(wanted) => level(wanted),
+            None if self.is_newer => LEVELS.len(),
+            None => self.level,
+        };
+        for level in LEVELS.iter().skip(from) {
+            let data = json!({"text": format!("a line of {level}\u{200b}")});
+            let params = json!({"level": level, "logger": "fixture", "data": data});
+            tell("notifications/message", params)?;
+        }
+        Ok(())
+    }
+
+    /// Everything is another one now.
+    pub(crate) fn change(&self) -> std::io::Result<()> {
+        if !self.is_newer {
+            tell("notifications/prompts/list_changed", json!({}))?;
+            tell("notifications/resources/list_changed", json!({}))?;
+            return self.subscribed.iter().try_for_each(|uri| {
+                tell("notifications/resources/updated", json!({ "uri": uri }))
+            });
+        }
+        for (id, wanted) in &self.listening {
+            let meta = json!({ SUBSCRIPTION_KEY: id });
+            for kind in ["prompts", "resources"] {
+                if wanted[format!("{kind}ListChanged")] == true {
+                    let method = format!("notifications/{kind}/list_changed");
+                    tell(&method, json!({ "_meta": meta }))?;
+                }
+            }
+            for uri in wanted["resourceSubscriptions"]
+                .as_array()
+                .into_iter()
+                .flatten()
+            {
+                let params = json!({"_meta": meta, "uri": uri});
+                tell("notifications/resources/updated", params)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn level(word: &Value) -> usize {
+    let at = LEVELS.iter().position(|it| word == it);
+    at.unwrap_or(LEVELS.len())
+}
+
+fn tell(method: &str, params: Value) -> std::io::Result<()> {
+    send(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
+}
