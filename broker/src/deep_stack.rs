@@ -3,6 +3,7 @@
 //! thread of its own, whose stack is only reserved and costs what is used of it.
 
 use codegen::check::{self, Checked, STACK_BYTES_MIN, Surface, Weight};
+use codegen::watch::{self, Watched};
 
 /// The check could not be made for want of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -10,14 +11,23 @@ use codegen::check::{self, Checked, STACK_BYTES_MIN, Surface, Weight};
 pub(crate) struct NoThread;
 
 pub(crate) fn check(name: &str, text: &str, surface: Surface<'_>) -> Result<Checked, NoThread> {
+    on_deep_stack(text, || check::check(name, text, &surface))
+}
+
+/// The watched form of a script, for a second look; `None` when it cannot be had.
+pub(crate) fn watch(script: &str) -> Option<Watched> {
+    on_deep_stack(script, || watch::watch(script)).ok()?
+}
+
+fn on_deep_stack<T: Send>(text: &str, parse: impl FnOnce() -> T + Send) -> Result<T, NoThread> {
     if Weight::of(text).is_light() {
-        return Ok(check::check(name, text, &surface));
+        return Ok(parse());
     }
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
             .name("check".into())
             .stack_size(STACK_BYTES_MIN);
-        let running = thread.spawn_scoped(scope, || check::check(name, text, &surface));
+        let running = thread.spawn_scoped(scope, parse);
         running.map_err(|_| NoThread)?.join().map_err(|_| NoThread)
     })
 }

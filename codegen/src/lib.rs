@@ -18,3 +18,4 @@ pub mod tool_file;
 pub mod unwrap;
 pub mod uses;
 pub mod validate;
+pub mod watch;

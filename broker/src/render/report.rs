@@ -134,18 +134,43 @@ pub fn excerpt(error: &ReportedError, script: &str) -> Option<String> {
     marked(error.line?, error.column?, script)
 }
 
-/// A line of the script, and a mark under one of its columns.
+/// A line of the script, and a mark under one of its columns; of a long line, what is around it.
 pub(super) fn marked(number: u32, column: u32, script: &str) -> Option<String> {
     let line = script
         .lines()
         .nth(usize::try_from(number).ok()?.checked_sub(1)?)?;
     let column = usize::try_from(column).ok()?.checked_sub(1)?;
-    if column > EXCERPT_CHARS_SHOWN {
-        return None;
-    }
-    let shown = escape::brief(&line.replace('\t', " "), EXCERPT_CHARS_SHOWN);
-    let before: String = line.encode_utf16().take(column).map(|_| ' ').collect();
-    Some(format!("{number:>6} | {shown}\n       | {before}^\n"))
+    let line = line.replace('\t', " ");
+    let count = line.chars().count();
+    let hidden = if count <= EXCERPT_CHARS_SHOWN {
+        0
+    } else {
+        let room = count.saturating_sub(EXCERPT_CHARS_SHOWN);
+        column.saturating_sub(EXCERPT_CHARS_SHOWN * 2 / 3).min(room)
+    };
+    let cut = if hidden > 0 { "…" } else { "" };
+    let (shown, before) = line.chars().skip(hidden).enumerate().fold(
+        (String::new(), 0),
+        |(shown, before), (at, c)| {
+            let c = escape::line(c.encode_utf8(&mut [0; 4])).into_owned();
+            let cells = if at + hidden < column { cells(&c) } else { 0 };
+            (shown + &c, before + cells)
+        },
+    );
+    let shown = escape::brief(&shown, EXCERPT_CHARS_SHOWN);
+    let before = " ".repeat(before + cut.chars().count());
+    Some(format!("{number:>6} | {cut}{shown}\n       | {before}^\n"))
+}
+
+/// How much room a text takes on a terminal.
+fn cells(text: &str) -> usize {
+    let is_wide = |c: char| {
+        matches!(u32::from(c),
+            0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff
+            | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1f64f
+            | 0x1f900..=0x1f9ff | 0x20000..=0x3fffd)
+    };
+    text.chars().map(|c| if is_wide(c) { 2 } else { 1 }).sum()
 }
 
 /// One line: which run it was, how it ended, and what it took.

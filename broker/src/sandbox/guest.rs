@@ -85,6 +85,7 @@ impl Guest {
         self.usage = live.usage();
         let mut step = step?;
         self.recording.keep(frame, last);
+        self.recording.calls += step.calls.len();
         match &mut step.state {
             StepState::Waiting { .. } => self.live = Some(live),
             StepState::Failed(error) if second_look::could_help(error) => {
@@ -100,15 +101,13 @@ impl Guest {
         let Some(bounds) = second_look::bounds(self.bounds, self.usage) else {
             return;
         };
-        let Some(frames) = self.recording.whole() else {
+        let Some(script) = self.recording.whole() else {
             return;
         };
         let Ok(mut live) = self.fresh(bounds) else {
             return;
         };
-        if let Some(found) = second_look::replay(&mut live, frames) {
-            second_look::improve(error, found);
-        }
+        script.improve(&mut live, error);
         self.usage.guest_cpu_us += live.usage().guest_cpu_us;
     }
 }

@@ -29,7 +29,6 @@ pub(super) struct Exports {
     pub(super) alloc: ModuleExport,
     pub(super) start: ModuleExport,
     pub(super) resume: ModuleExport,
-    pub(super) explain: ModuleExport,
     pub(super) landmark: ModuleExport,
 }
 
@@ -72,7 +71,6 @@ impl Loaded {
             alloc: find("alloc")?,
             start: find("start")?,
             resume: find("resume")?,
-            explain: find("explain")?,
             landmark: find("landmark")?,
         };
         let instances = Linker::new(&engine)

@@ -22,7 +22,6 @@ use super::shadow_stack;
 pub(super) enum Turn {
     Start,
     Resume,
-    Explain,
 }
 
 pub(super) struct Live {
@@ -156,7 +155,6 @@ impl Live {
         let export = match turn {
             Turn::Start => &exports.start,
             Turn::Resume => &exports.resume,
-            Turn::Explain => &exports.explain,
         };
         let alloc = function::<u32, u32>(&self.instance, &mut self.store, &exports.alloc)?;
         let run = function::<(), u64>(&self.instance, &mut self.store, export)?;

@@ -2,14 +2,17 @@
 //!
 //! A guest is a pure function of what it is told. So what it was told is kept,
 //! up to a bound, and after certain failures a fresh guest hears it all again,
-//! this time watching each place that the script reads from. Nothing leaves: the
-//! second guest's calls are answered by the recording and its words are dropped.
+//! this time with a script that watches each place it reads from. Nothing leaves:
+//! the second guest's calls are answered by the recording and its words are dropped.
 
 use airlock_core::effect::GuestUsage;
-use sandbox_protocol::{ScriptError, StepState};
+use codegen::watch::{Frame, Watched};
+use sandbox_protocol::codec::{decode_start, encode_start};
+use sandbox_protocol::{ConsoleLine, ScriptError, StepState};
 
 use super::bounds::GuestBounds;
 use super::live::{Live, Turn};
+use crate::deep_stack;
 
 /// Frames that are kept of one run.
 const FRAMES_BYTES_MAX: usize = 1024 * 1024;
@@ -18,12 +21,16 @@ const FRAMES_MAX: usize = 10_000;
 /// Computing time that a second look may take, and that a run may have taken to get one.
 const CPU_MS_MAX: u64 = 500;
 
-/// What a guest was told, from its start.
+/// What the second guest may print: it says on its console what it sees.
+const CONSOLE_BYTES_MAX: u32 = 4 * 1024 * 1024;
+
+/// What a guest was told, from its start, and how often it called.
 #[derive(Debug, Default)]
 pub(super) struct Recording {
     frames: Vec<Vec<u8>>,
     bytes: usize,
     is_cut: bool,
+    pub(super) calls: usize,
 }
 
 impl Recording {
@@ -40,14 +47,19 @@ impl Recording {
     }
 
     /// Everything, or nothing when it became too much.
-    pub(super) fn whole(&self) -> Option<&[Vec<u8>]> {
-        (!self.is_cut).then_some(self.frames.as_slice())
+    pub(super) fn whole(&self) -> Option<Script<'_>> {
+        if self.is_cut {
+            return None;
+        }
+        let (start, resumes) = self.frames.split_first()?;
+        Script::watched(start, resumes, self.calls)
     }
 }
 
-/// Whether a watched run could say more about an error than the first did.
+/// Whether a watched run could say more about an error than the first did: of one that a tool
+/// or airlock made, all is known.
 pub(super) fn could_help(error: &ScriptError) -> bool {
-    error.code.is_empty() && matches!(error.name.as_str(), "TypeError" | "ReferenceError")
+    error.code.is_empty()
 }
 
 /// The bounds of a second look, when the first left room for one.
@@ -59,29 +71,88 @@ pub(super) fn bounds(bounds: GuestBounds, used: GuestUsage) -> Option<GuestBound
     })
 }
 
-/// Tells a fresh guest everything again; the error that it ends with.
-pub(super) fn replay(live: &mut Live, frames: &[Vec<u8>]) -> Option<ScriptError> {
-    let turns = std::iter::once(Turn::Explain).chain(std::iter::repeat(Turn::Resume));
-    for (frame, turn) in frames.iter().zip(turns) {
-        match live.turn([frame, &[]], turn).ok()?.state {
-            StepState::Waiting { .. } => {}
-            StepState::Failed(error) => return Some(error),
-            _ => return None,
-        }
-    }
-    None
+/// A script that is watched, with what it will be told.
+pub(super) struct Script<'r> {
+    watched: Watched,
+    name: String,
+    start: Vec<u8>,
+    resumes: &'r [Vec<u8>],
+    calls: usize,
 }
 
-/// Takes over what was found. The stack stays the first run's: only its columns are the script's.
-pub(super) fn improve(error: &mut ScriptError, found: ScriptError) {
-    let says_more = found.message != error.message;
-    if found.name != error.name || (error.line != 0 && found.line != error.line) {
-        return;
+impl<'r> Script<'r> {
+    fn watched(start: &[u8], resumes: &'r [Vec<u8>], calls: usize) -> Option<Self> {
+        let mut start = decode_start(start).ok()?;
+        let mut watched = deep_stack::watch(&start.script)?;
+        start.script = std::mem::take(&mut watched.text);
+        start.limits.console_bytes_max = CONSOLE_BYTES_MAX;
+        start.limits.console_flood_bytes_max = u64::from(CONSOLE_BYTES_MAX);
+        Some(Self {
+            watched,
+            name: start.script_name.clone(),
+            start: encode_start(&start).ok()?,
+            resumes,
+            calls,
+        })
     }
-    if says_more {
-        error.message = found.message;
-    }
-    if (says_more || error.line == 0) && found.line != 0 {
+
+    /// Tells a fresh guest everything again, and takes over what it finds out about the error.
+    /// Where it does not come to the same end, nothing was found.
+    pub(super) fn improve(&self, live: &mut Live, error: &mut ScriptError) {
+        let mut console = Vec::new();
+        let Some(again) = self.replay(live, &mut console) else {
+            return;
+        };
+        if again.name != error.name {
+            return;
+        }
+        let console = console.iter().map(|line| line.text.as_str());
+        let Some(found) = self.watched.found(console, &error.name) else {
+            return;
+        };
+        if found.is_around && error.line != 0 {
+            return;
+        }
         (error.line, error.column) = (found.line, found.column);
+        if !found.is_around {
+            error.stack = self.stack(&found.stack);
+        }
+        if let Some(message) = found.message {
+            error.message = message;
+        }
+    }
+
+    fn stack(&self, frames: &[Frame]) -> String {
+        let frame = |it: &Frame| {
+            let Frame {
+                function,
+                line,
+                column,
+            } = it;
+            format!("    at {function} ({}:{line}:{column})", self.name)
+        };
+        let frames: Vec<_> = frames.iter().map(frame).collect();
+        frames.join("\n")
+    }
+
+    /// The error that it ends with.
+    fn replay(&self, live: &mut Live, console: &mut Vec<ConsoleLine>) -> Option<ScriptError> {
+        let mut calls = 0;
+        let frames = std::iter::once(&self.start).chain(self.resumes);
+        let turns = std::iter::once(Turn::Start).chain(std::iter::repeat(Turn::Resume));
+        let last = self.resumes.len();
+        for (number, (frame, turn)) in frames.zip(turns).enumerate() {
+            let step = live.turn([frame, &[]], turn).ok()?;
+            console.extend(step.console);
+            calls += step.calls.len();
+            match step.state {
+                StepState::Waiting { .. } => {}
+                StepState::Failed(error) => {
+                    return (number == last && calls == self.calls).then_some(error);
+                }
+                _ => return None,
+            }
+        }
+        None
     }
 }

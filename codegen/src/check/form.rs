@@ -37,7 +37,7 @@ impl Form {
 }
 
 /// `text` is what will run: without types.
-pub(super) fn of(program: &Program<'_>, text: &str) -> Form {
+pub(crate) fn of(program: &Program<'_>, text: &str) -> Form {
     let mut real = program.body.iter().filter(|it| !is_erased(it));
     if program.body.iter().any(is_module_item) {
         return Form::Module;

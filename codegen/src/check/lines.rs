@@ -2,7 +2,7 @@
 //! one character, and a line ends where the language says so.
 
 /// The lines of a text.
-pub(super) struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     text: &'a str,
     /// Bytes at the beginning that are not the script's.
     shift: u32,
@@ -10,7 +10,7 @@ pub(super) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    pub(super) fn new(text: &'a str, shift: u32) -> Self {
+    pub(crate) fn new(text: &'a str, shift: u32) -> Self {
         let shifted = shift as usize;
         let mut starts = vec![shifted];
         let mut chars = text.char_indices().peekable();
@@ -32,7 +32,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Line and column, from 1, of a byte of the text.
-    pub(super) fn place(&self, at: u32) -> (u32, u32) {
+    pub(crate) fn place(&self, at: u32) -> (u32, u32) {
         let at = (at.max(self.shift) as usize).min(self.text.len());
         let line = self.starts.partition_point(|start| *start <= at).max(1);
         let start = self.starts.get(line - 1).copied().unwrap_or_default();

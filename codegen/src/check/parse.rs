@@ -12,23 +12,23 @@ use oxc_span::{GetSpan, SourceType};
 use super::finding::{FindingCode, Findings};
 
 /// A script that can be parsed.
-pub(super) struct Parsed<'a> {
+pub(crate) struct Parsed<'a> {
     /// What was parsed: the script, or the script in brackets.
-    pub(super) text: &'a str,
+    pub(crate) text: &'a str,
     /// How many bytes stand before the script in it; as many and a line end stand behind.
-    pub(super) shift: u32,
-    pub(super) program: Program<'a>,
-    pub(super) typescript: bool,
+    pub(crate) shift: u32,
+    pub(crate) program: Program<'a>,
+    pub(crate) typescript: bool,
 }
 
-pub(super) struct Wrong {
+pub(crate) struct Wrong {
     /// In the script's own bytes.
     pub(super) at: u32,
     pub(super) message: String,
     pub(super) help: Option<String>,
 }
 
-pub(super) fn parse<'a>(
+pub(crate) fn parse<'a>(
     allocator: &'a Allocator,
     name: &str,
     text: &'a str,

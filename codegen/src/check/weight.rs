@@ -28,7 +28,7 @@ pub struct Weight {
     depth: usize,
     units: usize,
     /// The byte at which a bound was passed.
-    pub(super) too_deep_at: Option<u32>,
+    pub(crate) too_deep_at: Option<u32>,
 }
 
 impl Weight {

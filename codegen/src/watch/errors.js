@@ -1,0 +1,145 @@
+// Stands before a script that is looked at for the second time. Each place that the
+// script reads from, calls, takes apart or goes over asks here first, and what is
+// about to fail is said on the console before it does. What fails is left to the
+// engine, so that the script sees the error that it saw the first time.
+let look__t, look__s, look__f;
+const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look__p, guard: look__g, over: look__i, name: look__u, thrown: look__x, end: look__e, same: look__v } = (() => {
+  const say = console.debug, json = JSON.stringify, { apply, construct, getPrototypeOf } = Reflect;
+  const { keys, getOwnPropertyNames } = Object, { isArray } = Array;
+  const map = new WeakMap(), known = map.get.bind(map), keep = map.set.bind(map);
+  const text = Function.prototype.toString, iterator = Symbol.iterator, later = Symbol.asyncIterator;
+  const [PromiseOf, MapOf, SetOf, DateOf, ErrorOf] = [Promise, Map, Set, Date, Error];
+  const isObject = (it) => it !== null && (typeof it === 'object' || typeof it === 'function');
+  const isNative = (it) => apply(text, it, []).includes('[native code]');
+  // The last value of each place, and the calls that are open.
+  const last = [], open = [];
+  let said = 0, value, valueNote;
+
+  // What a value is: its kind, its size, the names of what it has; never what it holds.
+  const names = (all) => ({ keys: all.slice(0, 200).map((key) => key.slice(0, 100)), of: all.length });
+  const describe = (it) => {
+    if (it === null) return { kind: 'null' };
+    if (typeof it === 'string') return { kind: 'string', looks: it.length > 1 && '{['.includes(it.trimStart()[0]) };
+    if (typeof it !== 'object') return { kind: typeof it };
+    if (isArray(it)) return { kind: 'array', size: it.length };
+    if (it instanceof PromiseOf) return { kind: 'promise' };
+    if (it instanceof MapOf) return { kind: 'map', size: it.size };
+    if (it instanceof SetOf) return { kind: 'set', size: it.size };
+    if (it instanceof DateOf) return { kind: 'date' };
+    if (it instanceof ErrorOf) return { kind: 'error' };
+    const up = getPrototypeOf(it);
+    const own = keys(it);
+    if (up === null || up === Object.prototype) return { kind: 'object', ...names(own) };
+    return { kind: 'object', ...names([...own, ...getOwnPropertyNames(up).filter((key) => key !== 'constructor')]) };
+  };
+
+  const note = (error, place, more) => {
+    if (isObject(error) ? known(error) : valueNote && Object.is(value, error)) return;
+    if (said >= 1000) return;
+    let about;
+    try { about = more() } catch { return }
+    said += 1;
+    if (isObject(error)) keep(error, said);
+    else [value, valueNote] = [error, said];
+    say('look__' + json({ note: said, place, ...about, stack: open.slice(-20).reverse() }));
+  };
+  const fail = (place, action, more) => {
+    try { action() } catch (error) {
+      note(error, place, () => ({ name: error.name, ...more() }));
+      throw error;
+    }
+  };
+  const follow = (place, action, toBuiltIn, ups) => {
+    const depth = open.push(place) - 1;
+    try {
+      return action();
+    } catch (error) {
+      open.length = depth;
+      note(error, place, () => {
+        const given = toBuiltIn?.();
+        if (!given || given.some((one) => typeof one === 'function')) return { around: true };
+        const missing = given.findIndex((one) => one === null || one === undefined);
+        if (missing < 0) return { inside: true };
+        return { inside: true, missing, value: describe(given[missing]), ...parent(ups?.[missing + 1]) };
+      });
+      throw error;
+    } finally {
+      open.length = depth;
+    }
+  };
+  const parent = (up) => (up === undefined ? {} : { parent: describe(last[up]) });
+
+  return {
+    same: (it) => it,
+    read: (it, place, up) => {
+      last[place] = it;
+      if (it === null || it === undefined) fail(place, () => it.it, () => ({ value: describe(it), ...parent(up) }));
+      return it;
+    },
+    call: (place, self, it, given, ups) => {
+      if (typeof it !== 'function') {
+        const about = self === undefined ? parent(ups?.[0]) : { parent: describe(self) };
+        fail(place, () => it(), () => ({ value: describe(it), ...about }));
+      }
+      return follow(place, () => apply(it, self, given), () => (isNative(it) ? given : undefined), ups);
+    },
+    make: (place, it, given, up) => {
+      if (typeof it !== 'function') fail(place, () => new it(), () => ({ value: describe(it), ...parent(up) }));
+      return follow(place, () => construct(it, given));
+    },
+    apart: (it, place, isList, paths, up) => {
+      last[place] = it;
+      if (it === null || it === undefined) {
+        fail(place, () => { const {} = it }, () => ({ value: describe(it), ...parent(up) }));
+      }
+      if (isList && typeof it[iterator] !== 'function') {
+        fail(place, () => [...it], () => ({ value: describe(it), ...parent(up) }));
+      }
+      paths.forEach((path, at) => {
+        let here = it, above;
+        for (const key of path) {
+          if (here === null || here === undefined) return;
+          above = here;
+          here = here[key];
+        }
+        if (here === null || here === undefined) {
+          fail(place, () => { const {} = here }, () => ({ path: at, value: describe(here), parent: describe(above) }));
+        }
+      });
+      return it;
+    },
+    given: (place) => fail(place, () => { const {} = undefined }, () => ({ value: describe(undefined) })),
+    guard: (it, patterns, isAsync) => function (...given) {
+      try {
+        for (const [at, place] of patterns) {
+          if (given[at] === null) fail(place, () => { const {} = null }, () => ({ value: describe(null) }));
+        }
+      } catch (error) {
+        if (isAsync) return PromiseOf.reject(error);
+        throw error;
+      }
+      return apply(it, this, given);
+    },
+    over: (it, place, isLater, up) => {
+      const can = it !== null && it !== undefined &&
+        (typeof it === 'string' || typeof it[iterator] === 'function' || (isLater && typeof it[later] === 'function'));
+      if (!can) fail(place, () => [...it], () => ({ value: describe(it), ...parent(up) }));
+      return it;
+    },
+    name: (place, action) => {
+      try { return action() } catch (error) {
+        note(error, place, () => ({ inside: true }));
+        throw error;
+      }
+    },
+    thrown: (it, place, isNew) => {
+      if (isNew || !(it instanceof ErrorOf)) note(it, place, () => ({ thrown: true }));
+      return it;
+    },
+    end: (error) => {
+      const found = isObject(error) ? known(error) : valueNote && Object.is(value, error) ? valueNote : undefined;
+      say('look__' + json({ end: found ?? 0 }));
+      return error;
+    },
+  };
+})();

@@ -1,0 +1,92 @@
+//! The places of a script that a second look watches, and what each is called
+//! when something fails there.
+
+/// One watched place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) line: u32,
+    pub(super) column: u32,
+    /// The function that it is in.
+    pub(super) function: String,
+    pub(super) what: What,
+    /// How the value of this place came to be.
+    pub(super) from: Option<From>,
+}
+
+/// What the script does at a place. Texts are the script's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum What {
+    /// `of.member`
+    Read {
+        of: String,
+        member: String,
+    },
+    /// `callee(…)`, where `on` is the object of a member.
+    Call {
+        callee: String,
+        on: Option<String>,
+        member: Option<String>,
+        given: Vec<Given>,
+    },
+    New {
+        callee: String,
+    },
+    /// `{ a } = of`; `inner` are the patterns inside, and what each takes apart.
+    Apart {
+        pattern: String,
+        of: String,
+        inner: Vec<Inner>,
+    },
+    /// A parameter that takes its argument apart.
+    Given {
+        pattern: String,
+        number: usize,
+    },
+    /// `for … of of`, `...of`
+    Over {
+        of: String,
+    },
+    /// A name that may not have a value yet, or that nothing declares.
+    Name {
+        name: String,
+        declared_in_line: Option<u32>,
+        meant: Option<String>,
+    },
+    /// A tool of a server.
+    Tool,
+    Throw,
+}
+
+/// An argument of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Given {
+    pub(super) text: String,
+    pub(super) from: Option<From>,
+}
+
+/// A pattern in a pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Inner {
+    pub(super) line: u32,
+    pub(super) column: u32,
+    pub(super) pattern: String,
+    pub(super) path: Vec<String>,
+}
+
+/// A value that was read as a member of another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct From {
+    /// The place that the other was last seen at.
+    pub(super) place: usize,
+    /// What the script calls the other.
+    pub(super) of: String,
+    pub(super) key: Key,
+    /// The line of the reading, where it is another statement's.
+    pub(super) named_in_line: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Key {
+    Name(String),
+    Computed(String),
+}

@@ -1,0 +1,197 @@
+//! Turns a script into one that is watched. What is not watched is copied as it
+//! stands, and no line is added or taken away.
+
+mod calls;
+mod members;
+mod names;
+mod patterns;
+mod visit;
+
+use std::collections::HashMap;
+
+use oxc_ast::ast::{Expression, IdentifierReference};
+use oxc_ast_visit::Visit;
+use oxc_semantic::{Scoping, SymbolId};
+use oxc_span::{GetSpan, Span};
+
+use super::place::{From, Place, What};
+use crate::check::is_global;
+use crate::check::lines::Lines;
+
+/// Characters of the script that a message quotes.
+const QUOTED_MAX: usize = 60;
+
+/// What takes the place of a stretch of the script.
+struct Edit {
+    span: Span,
+    text: String,
+}
+
+pub(super) struct Rewriter<'s> {
+    script: &'s str,
+    lines: Lines<'s>,
+    scoping: &'s Scoping,
+    edits: Vec<Edit>,
+    pub(super) places: Vec<Place>,
+    /// How the values of expressions and of names that never change came to be.
+    read: HashMap<(u32, u32), From>,
+    named: HashMap<SymbolId, From>,
+    /// The functions around, and the name that the next one gets.
+    functions: Vec<String>,
+    next_function: Option<String>,
+    classes: Vec<String>,
+    is_one_function: bool,
+}
+
+impl<'s> Rewriter<'s> {
+    pub(super) fn new(script: &'s str, scoping: &'s Scoping, is_one_function: bool) -> Self {
+        Self {
+            script,
+            lines: Lines::new(script, 0),
+            scoping,
+            edits: Vec::new(),
+            places: Vec::new(),
+            read: HashMap::new(),
+            named: HashMap::new(),
+            functions: Vec::new(),
+            next_function: None,
+            classes: Vec::new(),
+            is_one_function,
+        }
+    }
+
+    /// The whole text after everything was visited.
+    pub(super) fn finish(mut self) -> (String, Vec<Place>) {
+        let edits = std::mem::take(&mut self.edits);
+        let end = u32::try_from(self.script.len()).unwrap_or(u32::MAX);
+        (self.apply(Span::new(0, end), edits), self.places)
+    }
+
+    fn apply(&self, span: Span, mut edits: Vec<Edit>) -> String {
+        edits.sort_by_key(|edit| edit.span.start);
+        let mut out = String::with_capacity(span.size() as usize * 2);
+        let mut written = span.start;
+        for edit in edits {
+            out.push_str(self.slice(written, edit.span.start));
+            out.push_str(&edit.text);
+            written = edit.span.end;
+        }
+        out.push_str(self.slice(written, span.end));
+        out
+    }
+
+    /// The text of a stretch, with what `visit` finds in it watched.
+    fn render(&mut self, span: Span, visit: impl FnOnce(&mut Self)) -> String {
+        let outer = std::mem::take(&mut self.edits);
+        visit(self);
+        let edits = std::mem::replace(&mut self.edits, outer);
+        self.apply(span, edits)
+    }
+
+    fn expression(&mut self, it: &Expression<'_>) -> String {
+        self.render(it.span(), |this| this.visit_expression(it))
+    }
+
+    fn replace(&mut self, span: Span, text: String) {
+        self.edits.push(Edit { span, text });
+    }
+
+    fn slice(&self, start: u32, end: u32) -> &'s str {
+        self.script
+            .get(start as usize..end as usize)
+            .unwrap_or_default()
+    }
+
+    fn quote(&self, span: Span) -> String {
+        let words: Vec<_> = self
+            .slice(span.start, span.end)
+            .split_whitespace()
+            .collect();
+        let text = words.join(" ").replace(" .", ".").replace(" ?.", "?.");
+        shorten(&text)
+    }
+
+    /// The same, such that a member can stand behind it.
+    fn object_text(&self, it: &Expression<'_>) -> String {
+        let text = self.quote(it.span());
+        match it {
+            Expression::AwaitExpression(_) => format!("({text})"),
+            _ => text,
+        }
+    }
+
+    fn place(&mut self, at: u32, what: What, from: Option<From>) -> usize {
+        let (line, column) = self.lines.place(at);
+        let function = self.functions.last().cloned();
+        self.places.push(Place {
+            line,
+            column,
+            function: function.unwrap_or_else(|| "<script>".to_owned()),
+            what,
+            from,
+        });
+        self.places.len() - 1
+    }
+
+    fn from(&self, it: &Expression<'_>) -> Option<From> {
+        let it = it.get_inner_expression();
+        let it = match it {
+            Expression::AwaitExpression(waiting) => waiting.argument.get_inner_expression(),
+            it => it,
+        };
+        match it {
+            Expression::Identifier(name) => self.named.get(&self.symbol(name)?).cloned(),
+            it => {
+                let span = it.span();
+                self.read.get(&(span.start, span.end)).cloned()
+            }
+        }
+    }
+
+    fn symbol(&self, name: &IdentifierReference<'_>) -> Option<SymbolId> {
+        let reference = self.scoping.get_reference(name.reference_id.get()?);
+        reference.symbol_id()
+    }
+
+    /// Whether this is a name that nothing declares and that no engine has, as servers are.
+    fn is_server(&self, it: &Expression<'_>) -> bool {
+        match it {
+            Expression::Identifier(name) => self.symbol(name).is_none() && !is_global(&name.name),
+            _ => false,
+        }
+    }
+
+    /// Whether a value can be missing here at all.
+    fn is_certain(&self, it: &Expression<'_>) -> bool {
+        match it.get_inner_expression() {
+            Expression::Identifier(name) => self.symbol(name).is_none() && is_global(&name.name),
+            Expression::StringLiteral(_)
+            | Expression::TemplateLiteral(_)
+            | Expression::NumericLiteral(_)
+            | Expression::ArrayExpression(_)
+            | Expression::ObjectExpression(_)
+            | Expression::RegExpLiteral(_)
+            | Expression::FunctionExpression(_)
+            | Expression::ArrowFunctionExpression(_)
+            | Expression::NewExpression(_)
+            | Expression::Super(_) => true,
+            _ => false,
+        }
+    }
+}
+
+/// `, 3` for a value that was read at place 3.
+fn up(from: Option<&From>) -> String {
+    from.map_or_else(String::new, |from| format!(",{}", from.place))
+}
+
+/// The beginning of a long text, and its end, which is what fails.
+fn shorten(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= QUOTED_MAX {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(QUOTED_MAX / 3).collect();
+    let tail: String = text.chars().skip(count - QUOTED_MAX * 2 / 3 + 1).collect();
+    format!("{head}…{tail}")
+}

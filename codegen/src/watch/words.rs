@@ -1,0 +1,387 @@
+//! Puts what was found out into words, with the script's own text.
+
+use super::heard::{Note, Value};
+use super::place::{From, Inner, Key, Place, What};
+use super::{Found, Frame};
+use crate::closest::closest;
+use crate::text::literal;
+
+/// Names of members that are told.
+const KEYS_TOLD_MAX: usize = 12;
+const KEY_CHARS_MAX: usize = 40;
+/// Frames of a stack.
+const FRAMES_MAX: usize = 12;
+
+pub(super) fn found(places: &[Place], place: &Place, note: &Note) -> Found {
+    let inner = inner(place, note);
+    let (line, column) = inner.map_or((place.line, place.column), |it| (it.line, it.column));
+    Found {
+        line,
+        column,
+        message: message(place, note),
+        stack: stack(places, place, note, (line, column)),
+        is_around: note.around,
+    }
+}
+
+/// The place itself, and the calls around it that were open.
+fn stack(places: &[Place], place: &Place, note: &Note, at: (u32, u32)) -> Vec<Frame> {
+    let frame = |place: &Place, (line, column)| Frame {
+        function: place.function.clone(),
+        line,
+        column,
+    };
+    let around = note.stack.iter().filter_map(|call| places.get(*call));
+    std::iter::once(frame(place, at))
+        .chain(around.map(|call| frame(call, (call.line, call.column))))
+        .take(FRAMES_MAX)
+        .collect()
+}
+
+fn inner<'p>(place: &'p Place, note: &Note) -> Option<&'p Inner> {
+    match &place.what {
+        What::Apart { inner, .. } => inner.get(note.path?),
+        _ => None,
+    }
+}
+
+fn message(place: &Place, note: &Note) -> Option<String> {
+    if let What::Name {
+        name,
+        declared_in_line,
+        meant,
+    } = &place.what
+    {
+        return Some(not_there(name, *declared_in_line, meant.as_deref()));
+    }
+    let value = note.value.as_ref()?;
+    let parent = note.parent.as_ref();
+    let told = Told {
+        value,
+        parent,
+        from: place.from.as_ref(),
+    };
+    match &place.what {
+        What::Throw | What::Tool | What::Name { .. } => None,
+        What::Read { of, member } => {
+            let what = told.which();
+            Some(format!("cannot read `{member}` of `{of}`, which is {what}"))
+        }
+        What::Call { given, callee, .. } if note.inside => {
+            let given = given.get(note.missing?)?;
+            let what = Told {
+                from: given.from.as_ref(),
+                ..told
+            }
+            .which();
+            let text = &given.text;
+            Some(if text == &value.kind {
+                format!("`{callee}` cannot take {text} for an argument")
+            } else {
+                format!("`{callee}` cannot take `{text}` for an argument, which is {what}")
+            })
+        }
+        What::Call { .. } if note.around => None,
+        What::Call {
+            callee, on, member, ..
+        } => Some(not_callable(callee, on.as_deref(), member.as_deref(), told)),
+        What::New { callee } => {
+            let what = told.which();
+            Some(format!("`{callee}` is not a constructor but {what}"))
+        }
+        What::Apart { pattern, of, .. } => Some(match inner(place, note) {
+            Some(Inner { pattern, path, .. }) => {
+                let whole = format!("{of}.{}", path.join("."));
+                let above = match path.as_slice() {
+                    [above @ .., _] if !above.is_empty() => format!("{of}.{}", above.join(".")),
+                    _ => of.clone(),
+                };
+                let key = Key::Name(path.last().cloned().unwrap_or_default());
+                let tail = parent.map_or_else(String::new, |it| about_parent(&above, it, &key));
+                let what = kind(value);
+                format!("cannot take `{pattern}` from `{whole}`, which is {what}{tail}")
+            }
+            None => {
+                let what = told.which();
+                format!("cannot take `{pattern}` from `{of}`, which is {what}")
+            }
+        }),
+        What::Given { pattern, number } => {
+            let function = &place.function;
+            Some(format!(
+                "cannot take `{pattern}` from argument {number} of `{function}`, which is {}",
+                kind(value)
+            ))
+        }
+        What::Over { of } => {
+            let what = told.which();
+            let own = match value.kind.as_str() {
+                "object" => own_keys(value).unwrap_or_default(),
+                _ => String::new(),
+            };
+            Some(format!("cannot iterate over `{of}`, which is {what}{own}"))
+        }
+    }
+}
+
+fn not_there(name: &str, declared_in_line: Option<u32>, meant: Option<&str>) -> String {
+    match (declared_in_line, meant) {
+        (Some(line), _) => format!("`{name}` is used before line {line} gives it a value"),
+        (None, Some(meant)) => format!("`{name}` is not defined; did you mean `{meant}`?"),
+        (None, None) => format!("`{name}` is not defined"),
+    }
+}
+
+fn not_callable(callee: &str, on: Option<&str>, member: Option<&str>, told: Told<'_>) -> String {
+    let what = kind(told.value);
+    let await_it = if told.value.kind == "promise" {
+        ": await it"
+    } else {
+        ""
+    };
+    let tail = match (on, told.parent) {
+        (Some(on), Some(parent)) => {
+            let key = match member {
+                Some(member) => Key::Name(member.to_owned()),
+                None => Key::Computed(String::new()),
+            };
+            about_parent(on, parent, &key)
+        }
+        _ => told.origin(),
+    };
+    format!("`{callee}` is not a function but {what}{await_it}{tail}")
+}
+
+/// A value, and what is known of where it came from.
+#[derive(Clone, Copy)]
+struct Told<'n> {
+    value: &'n Value,
+    parent: Option<&'n Value>,
+    from: Option<&'n From>,
+}
+
+impl Told<'_> {
+    /// What it is, where it came from, and what was there instead.
+    fn which(self) -> String {
+        let await_it = if self.value.kind == "promise" {
+            ": await it"
+        } else {
+            ""
+        };
+        format!("{}{await_it}{}", kind(self.value), self.origin())
+    }
+
+    fn origin(self) -> String {
+        let (Some(from), Some(parent)) = (self.from, self.parent) else {
+            return String::new();
+        };
+        let read = match (from.named_in_line, &from.key) {
+            (Some(line), Key::Name(name)) => {
+                format!(" (`{}{}` of line {line})", from.of, member(name))
+            }
+            (Some(line), Key::Computed(name)) => format!(" (`{}{name}` of line {line})", from.of),
+            (None, _) => String::new(),
+        };
+        format!("{read}{}", about_parent(&from.of, parent, &from.key))
+    }
+}
+
+/// What a value is that did not have what was read from it.
+fn about_parent(of: &str, parent: &Value, key: &Key) -> String {
+    let size = parent.size;
+    match parent.kind.as_str() {
+        "promise" => format!("; `{of}` is a Promise: await it"),
+        "object" => format!("; `{of}` {}{}", keys(parent), meant(of, parent, key)),
+        "array" => {
+            let meant = meant_of(key, ARRAY_MEMBERS);
+            format!("; `{of}` is an array of {size}{meant}")
+        }
+        "string" if parent.looks => {
+            format!("; `{of}` is a string that looks like JSON: use JSON.parse")
+        }
+        "string" => format!("; `{of}` is a string{}", meant_of(key, STRING_MEMBERS)),
+        "map" => format!("; `{of}` is a Map of {size}: its entries are read with `get`"),
+        "set" => format!("; `{of}` is a Set of {size}: ask it with `has`"),
+        "function" => format!("; `{of}` is a function: call it"),
+        "null" | "undefined" => String::new(),
+        _ => format!("; `{of}` is {}", kind(parent)),
+    }
+}
+
+fn keys(value: &Value) -> String {
+    if value.keys.is_empty() {
+        return "has no members".to_owned();
+    }
+    // A long name is likely data, and half of it is worth nothing.
+    let short = value
+        .keys
+        .iter()
+        .filter(|key| key.chars().count() <= KEY_CHARS_MAX);
+    let told: Vec<_> = short.take(KEYS_TOLD_MAX).map(|key| shown(key)).collect();
+    let more = match value.of.saturating_sub(told.len()) {
+        0 => String::new(),
+        more if told.is_empty() => return format!("has {more} members"),
+        more => format!(" and {more} more"),
+    };
+    format!("has: {}{more}", told.join(", "))
+}
+
+fn own_keys(value: &Value) -> Option<String> {
+    (!value.keys.is_empty()).then(|| format!("; it {}", keys(value)))
+}
+
+/// A name as it is where it could stand in a script, and else in quotes.
+fn shown(key: &str) -> String {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    if !key.is_empty() && key.chars().all(is_word) {
+        key.to_owned()
+    } else {
+        literal(key)
+    }
+}
+
+fn meant(of: &str, parent: &Value, key: &Key) -> String {
+    let Key::Name(name) = key else {
+        return String::new();
+    };
+    let others = parent.keys.iter().map(String::as_str);
+    let others = others.filter(|it| it != name && it.chars().count() <= KEY_CHARS_MAX);
+    match closest(name, others) {
+        Some(close) => format!("; did you mean `{of}{}`?", member(close)),
+        None => String::new(),
+    }
+}
+
+fn member(key: &str) -> String {
+    let shown = shown(key);
+    if shown.starts_with('"') {
+        format!("[{shown}]")
+    } else {
+        format!(".{shown}")
+    }
+}
+
+fn meant_of(key: &Key, members: &[&str]) -> String {
+    let Key::Name(name) = key else {
+        return String::new();
+    };
+    let other = OTHER_NAMES.iter().find(|(foreign, _)| foreign == name);
+    let known = other
+        .map(|(_, own)| *own)
+        .filter(|own| members.contains(own));
+    match known.or_else(|| closest(name, members.iter().copied().filter(|it| it != name))) {
+        Some(close) => format!("; did you mean `{close}`?"),
+        None => String::new(),
+    }
+}
+
+fn kind(value: &Value) -> String {
+    match value.kind.as_str() {
+        "undefined" | "null" => value.kind.clone(),
+        "array" => format!("an array of {}", value.size),
+        "object" => "an object".to_owned(),
+        "error" => "an Error".to_owned(),
+        "promise" => "a Promise".to_owned(),
+        "map" => format!("a Map of {}", value.size),
+        "set" => format!("a Set of {}", value.size),
+        "date" => "a Date".to_owned(),
+        "string" | "number" | "boolean" | "bigint" | "symbol" | "function" => {
+            format!("a {}", value.kind)
+        }
+        _ => "something else".to_owned(),
+    }
+}
+
+/// What other languages call a member.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("append", "push"),
+    ("add", "push"),
+    ("contains", "includes"),
+    ("has", "includes"),
+    ("len", "length"),
+    ("size", "length"),
+    ("count", "length"),
+    ("each", "forEach"),
+    ("select", "filter"),
+    ("collect", "map"),
+    ("first", "at"),
+    ("last", "at"),
+    ("upper", "toUpperCase"),
+    ("lower", "toLowerCase"),
+    ("strip", "trim"),
+    ("startswith", "startsWith"),
+    ("endswith", "endsWith"),
+    ("format", "replace"),
+];
+
+const ARRAY_MEMBERS: &[&str] = &[
+    "at",
+    "concat",
+    "copyWithin",
+    "entries",
+    "every",
+    "fill",
+    "filter",
+    "find",
+    "findIndex",
+    "findLast",
+    "findLastIndex",
+    "flat",
+    "flatMap",
+    "forEach",
+    "includes",
+    "indexOf",
+    "join",
+    "keys",
+    "lastIndexOf",
+    "length",
+    "map",
+    "pop",
+    "push",
+    "reduce",
+    "reduceRight",
+    "reverse",
+    "shift",
+    "slice",
+    "some",
+    "sort",
+    "splice",
+    "toReversed",
+    "toSorted",
+    "toSpliced",
+    "unshift",
+    "values",
+    "with",
+];
+
+const STRING_MEMBERS: &[&str] = &[
+    "at",
+    "charAt",
+    "charCodeAt",
+    "codePointAt",
+    "concat",
+    "endsWith",
+    "includes",
+    "indexOf",
+    "lastIndexOf",
+    "length",
+    "localeCompare",
+    "match",
+    "matchAll",
+    "normalize",
+    "padEnd",
+    "padStart",
+    "repeat",
+    "replace",
+    "replaceAll",
+    "search",
+    "slice",
+    "split",
+    "startsWith",
+    "substring",
+    "toLowerCase",
+    "toUpperCase",
+    "trim",
+    "trimEnd",
+    "trimStart",
+];

@@ -1,0 +1,2 @@
+const jobs = { list: null };
+return await Promise.all(jobs.list);

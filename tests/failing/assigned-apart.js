@@ -1,0 +1,4 @@
+let low, high;
+const bounds = {};
+({ low, high } = bounds.limits);
+return high - low;

@@ -1,0 +1,5 @@
+const byLevel = {};
+for (const entry of (await demo.logs_query({})).entries) {
+  byLevel[entry.level].count += 1;
+}
+return byLevel;

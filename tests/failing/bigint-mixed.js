@@ -1,0 +1,3 @@
+const total = 10n;
+const share = 3;
+return String(total / share);

@@ -1,0 +1,3 @@
+const total = 0;
+for (const n of [1, 2]) total += n;
+return total;

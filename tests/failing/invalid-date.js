@@ -1,0 +1,2 @@
+const when = new Date('yesterday');
+return when.toISOString();

@@ -1,0 +1,3 @@
+const answer = 'Sorry, no result';
+const parsed = JSON.parse(answer);
+return parsed.items;

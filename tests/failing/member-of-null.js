@@ -1,0 +1,2 @@
+const config = { user: null, port: 80 };
+return config.user.name;

@@ -1,0 +1,4 @@
+export default async (input) => {
+  const found = await demo.logs_query({});
+  return found.lines.length;
+};

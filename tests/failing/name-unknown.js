@@ -1,0 +1,2 @@
+const entries = [1, 2];
+return entires.length;

@@ -1,0 +1,7 @@
+class Page {
+  constructor(rows) {
+    this.first = rows[0].id;
+  }
+}
+const open = () => new Page(undefined);
+return open();

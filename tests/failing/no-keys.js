@@ -1,0 +1,2 @@
+const empty = {};
+return empty.first.second;

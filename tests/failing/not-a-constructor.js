@@ -1,0 +1,2 @@
+const kinds = { Circle: class {} };
+return new kinds.Square(2);

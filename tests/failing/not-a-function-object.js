@@ -1,0 +1,2 @@
+const settings = { port: 80 };
+return settings.port(1) + 1;

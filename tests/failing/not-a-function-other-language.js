@@ -1,0 +1,2 @@
+const names = ['ann', 'bob'];
+if (names.contains('bob')) return 'there';

@@ -1,0 +1,3 @@
+const handlers = { start: () => 1 };
+const { stop } = handlers;
+return stop();

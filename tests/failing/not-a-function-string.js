@@ -1,0 +1,2 @@
+const name = 'Ann';
+return name.upper();

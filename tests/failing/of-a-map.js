@@ -1,0 +1,2 @@
+const counts = new Map([['error', 3]]);
+return counts.error.toFixed();

@@ -1,0 +1,2 @@
+const found = await demo.logs_query({});
+return found.entries.message.length;

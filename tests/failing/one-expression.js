@@ -1,0 +1,1 @@
+(async () => (await demo.logs_services({})).service.name)()

@@ -1,0 +1,3 @@
+async (input) => {
+  return input.filter.level;
+}

@@ -1,0 +1,2 @@
+const rows = [{ id: 1 }, undefined];
+return rows.map(({ id }) => id);

@@ -1,0 +1,2 @@
+const rows = [{ id: 1 }, null];
+return rows.map(({ id }) => id);

@@ -1,0 +1,2 @@
+const errors = [].filter(Boolean);
+return errors.reduce((a, b) => a + b);

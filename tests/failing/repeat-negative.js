@@ -1,0 +1,2 @@
+const width = 3;
+return ' '.repeat(width - 5) + 'x';

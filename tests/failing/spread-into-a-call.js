@@ -1,0 +1,2 @@
+const stats = { max: 3 };
+return Math.max(...stats.values);

@@ -1,0 +1,2 @@
+const defaults = { tags: ['a'] };
+return [...defaults.tags, ...defaults.labels];

@@ -1,0 +1,3 @@
+const page = { cursor: null };
+const { next } = page.cursor;
+return next;

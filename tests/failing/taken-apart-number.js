@@ -1,0 +1,2 @@
+const [first] = 42;
+return first;

@@ -1,0 +1,3 @@
+const found = await demo.logs_query({});
+const { start, end } = found.range;
+return end - start;

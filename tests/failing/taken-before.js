@@ -1,0 +1,2 @@
+const { items } = await demo.logs_query({ level: 'error' });
+return items.map((item) => item.id);

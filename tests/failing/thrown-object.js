@@ -1,0 +1,2 @@
+const fail = () => { throw { status: 404, path: '/a' }; };
+fail();

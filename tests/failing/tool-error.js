@@ -1,0 +1,2 @@
+const report = await demo.flaky_report({ period: 'hour' });
+return report.total;

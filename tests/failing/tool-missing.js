@@ -1,0 +1,2 @@
+const found = await demo.logs_qeury({ level: 'error' });
+return found;

@@ -1,0 +1,1 @@
+const größe = { 'ä😀': 1 }; /* 😀😀 */ return größe.maße.breite;
