@@ -7,6 +7,7 @@
 mod can;
 mod cvc5;
 mod diff;
+mod review;
 #[cfg(test)]
 mod tests;
 
@@ -14,7 +15,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use airlock_core::policy::ever::Theory;
+use airlock_core::policy::ever::{Lets, Theory};
 use cedar_policy::{EvalResult, Schema};
 use cedar_policy_symcc::err::Error;
 use cedar_policy_symcc::{CedarSymCompiler, CompiledPolicySet};
@@ -24,6 +25,7 @@ use crate::config::Environment;
 pub(crate) use can::{Answer, Case, Found};
 use cvc5::Cvc5;
 pub(crate) use diff::{Change, Pair, Parted};
+pub(crate) use review::{Review, Reviewed, Waits};
 
 /// For one question.
 const QUESTION_WALL: Duration = Duration::from_secs(10);
@@ -52,13 +54,6 @@ pub(crate) enum Verdict {
     Model(Map<String, Value>),
     /// Nobody knows.
     Open { why: String },
-}
-
-/// Whether a call is let through, by the rules of one side at one approval.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Lets {
-    pub(crate) side: usize,
-    pub(crate) approval: u8,
 }
 
 impl Prover {
@@ -106,13 +101,13 @@ impl Prover {
 
     /// Whether a call is let through by `what`, and not by `but` where that is given.
     pub(crate) async fn ask(&mut self, theory: &Theory, what: Lets, but: Option<Lets>) -> Verdict {
-        if but.is_none() && theory.permits_nothing(what.side, what.approval) {
+        if theory.is_settled(what, but) {
             return Verdict::Proved;
         }
         if self.is_nobody() {
             return self.nobody();
         }
-        let key = format!("{what:?} {but:?} {}", theory.key());
+        let key = theory.question(what, but);
         if let Some(answer) = self.answers.get(&key) {
             return answer.clone();
         }
@@ -250,7 +245,7 @@ impl Question {
 }
 
 fn compiled(theory: &Theory, schema: &Schema, lets: Lets) -> Result<CompiledPolicySet, String> {
-    let rules = theory.policies(lets.side, lets.approval)?;
+    let rules = theory.policies(lets)?;
     let environment = theory.environment().ok_or("the call has no name")?;
     CompiledPolicySet::compile(&rules, &environment, schema).map_err(|error| match error {
         Error::PolicyNotWellTyped { errs } => match errs.first() {

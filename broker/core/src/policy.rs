@@ -39,6 +39,7 @@ use crate::facts::Facts;
 use crate::id::{Digest, ToolId};
 use crate::rules::Level;
 
+pub use advice::{How, Idle};
 pub use finding::Finding;
 pub use fix::{Edit, Fix};
 pub use kind::{Kind, Severity};

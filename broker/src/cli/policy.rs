@@ -7,6 +7,7 @@ mod diff;
 mod ever;
 mod explain;
 mod format;
+mod proofs;
 mod replay;
 mod sources;
 mod table;

@@ -2,10 +2,10 @@
 //! rules confirm, or a proof that there is none, or neither.
 
 use airlock_core::policy::Policies;
-use airlock_core::policy::ever::{self, Example, LEVELS, Seed, Seen, Subject, Theory};
+use airlock_core::policy::ever::{self, Example, LEVELS, Lets, Seed, Seen, Subject, Theory};
 use airlock_core::rules::{Level, Rules};
 
-use super::{Lets, Prover, Verdict};
+use super::{Prover, Verdict};
 
 /// Calls that are tried before a solver is asked, and where nobody can be.
 const TRIES_FIRST: usize = 24;

@@ -1,11 +1,11 @@
 //! What new rules let through that old ones did not, and the other way round, for
 //! one tool: an example that both confirm, or a proof that there is none.
 
-use airlock_core::policy::ever::{self, Apart, Compared, LEVELS, Seed, Subject, Theory};
+use airlock_core::policy::ever::{self, Apart, Compared, LEVELS, Lets, Seed, Subject, Theory};
 use airlock_core::rules::{Level, Rules};
 
 use super::can::{TRIES_ALL, theory};
-use super::{Lets, Prover, Verdict};
+use super::{Prover, Verdict};
 
 const TRIES_FIRST: usize = 48;
 /// The sides of a theory.

@@ -12,6 +12,7 @@ mod lock;
 mod policy;
 mod policy_can;
 mod policy_diff;
+mod policy_prove;
 mod policy_sources;
 mod report;
 mod rogue;

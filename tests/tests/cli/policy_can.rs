@@ -152,8 +152,8 @@ fn without_a_solver_it_enumerates_and_says_so() {
             .expect_code(0)
     };
     let found = run(None, &["--json"]);
-    check(&found, "mail.send", &["yes", "yes", "open"]);
-    check(&found, "mail.draft", &["open", "yes", "open"]);
+    check(&found, "mail.send", &["yes", "yes", "never"]);
+    check(&found, "mail.draft", &["open", "yes", "never"]);
     assert_eq!(found.json()["solver"], Value::Null);
     let text = run(None, &["--auto", "mail.draft"]).stdout;
     let expected = "without asking: none found (enumerated: there is no solver)";

@@ -6,6 +6,7 @@ mod meaning;
 mod numbers;
 mod pairs;
 mod part;
+mod proved;
 mod scope;
 mod sets;
 mod texts;
@@ -17,6 +18,7 @@ use super::parts::{self, Clause, Seen};
 use super::rule::Rule;
 use super::vocabulary::Vocabulary;
 use meaning::Meaning;
+pub use proved::{How, Idle};
 
 pub(super) fn findings(rules: &[Rule], vocabulary: &Vocabulary) -> Vec<Finding> {
     let meanings: Vec<Option<Meaning>> = rules.iter().map(Meaning::of).collect();

@@ -6,6 +6,7 @@
 mod chance;
 mod draw;
 mod goal;
+mod idle;
 mod probe;
 mod sample;
 #[cfg(test)]
@@ -24,8 +25,9 @@ use crate::rules::{Level, Rules};
 use draw::{Drawn, draw};
 use probe::{Probe, of_args, seen};
 
-pub use theory::Theory;
-pub use world::{Subject, Surroundings};
+pub use idle::{Tried, Without, model_without, tried_without};
+pub use theory::{Among, Lets, Theory};
+pub use world::{Sayings, Subject, Surroundings};
 
 /// All levels, from the mildest.
 pub const LEVELS: [Level; 4] = [Level::Allow, Level::AskRun, Level::AskCall, Level::Deny];
@@ -38,6 +40,8 @@ pub struct Example {
     pub facts: Facts,
     pub level: Level,
     pub reasons: Vec<String>,
+    /// What a person would be asked.
+    pub prompts: Vec<String>,
     /// The facts that rules look at and that are not the worst.
     said: Map<String, Json>,
 }
@@ -275,6 +279,7 @@ impl<'a> Judge<'a> {
             args: drawn.args.clone(),
             level: consulted.level,
             reasons: consulted.reasons,
+            prompts: consulted.prompts,
             said: self.said(&drawn.facts),
             facts: drawn.facts.clone(),
         }

@@ -1,16 +1,18 @@
 //! `airlock policy check`: rules held against tools, and looked at for what they
 //! will probably not do.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use airlock_core::policy::{Finding, Kind, Policies, Severity};
+use airlock_core::policy::{Finding, Kind, Place, Policies, Severity};
 use airlock_core::problem::Problem;
 use clap::Args;
 use codegen::closest::closest;
 use serde_json::{Value, json};
 
 use super::format::{Files, Format, FormatOptions};
-use super::sources::{SourceOptions, Wrong};
+use super::proofs::{ProofOptions, Proofs};
+use super::sources::{Opened, SourceOptions, Wrong};
 use crate::cli::options::usage;
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json};
@@ -26,6 +28,8 @@ pub(in crate::cli) struct CheckOptions {
     #[arg(long, value_name = "CODE[:RULE]")]
     except: Vec<String>,
     #[command(flatten)]
+    proofs: ProofOptions,
+    #[command(flatten)]
     sources: SourceOptions,
     #[command(flatten)]
     pub(super) format: FormatOptions,
@@ -37,7 +41,18 @@ pub(super) fn run(options: CheckOptions, environment: &Environment, screen: &Scr
     let folders = options.folders.clone();
     let tightening = options.sources.tightening().to_vec();
     let mut checked = match options.sources.open(options.folders, environment, screen) {
-        Ok(opened) => opened.rules.policies().map(Checked::of).unwrap_or_default(),
+        Ok(opened) => match opened.rules.policies() {
+            Some(policies) => {
+                let mut checked = Checked::of(policies);
+                if options.proofs.prove {
+                    let around = (environment, screen);
+                    let about = (&opened, policies);
+                    checked.prove(&options.proofs, about, around, &folders)?;
+                }
+                checked
+            }
+            None => Checked::default(),
+        },
         Err(Wrong::Rules(findings)) => Checked {
             findings,
             ..Checked::default()
@@ -57,6 +72,9 @@ pub(super) fn show_findings(findings: Vec<Finding>, format: Format, files: &File
     };
     checked.show(format, files, Style::default())
 }
+
+/// What `--prove` could not answer, in SARIF.
+const OPEN: &str = "not-proved";
 
 /// A warning that is left out.
 struct Exception {
@@ -99,8 +117,10 @@ struct Checked {
     findings: Vec<Finding>,
     excepted: usize,
     rules: Vec<String>,
+    places: BTreeMap<String, Place>,
     idle: Vec<String>,
     digest: String,
+    proofs: Option<Proofs>,
 }
 
 impl Checked {
@@ -110,9 +130,30 @@ impl Checked {
             findings: policies.advice(),
             excepted: 0,
             rules: policies.rules().iter().map(id).collect(),
+            places: policies
+                .rules()
+                .iter()
+                .map(|rule| (id(rule), rule.place.clone()))
+                .collect(),
             idle: policies.idle().map(id).collect(),
             digest: policies.digest().to_string(),
+            proofs: None,
         }
+    }
+
+    fn prove(
+        &mut self,
+        options: &ProofOptions,
+        (opened, policies): (&Opened, &Policies),
+        around: (&Environment, &Screen),
+        folders: &[PathBuf],
+    ) -> Result<(), Problem> {
+        let about = (opened, policies);
+        let proofs = Proofs::of(options, about, &self.findings, around, folders)?;
+        self.findings.extend(proofs.findings(policies));
+        self.findings.sort();
+        self.proofs = Some(proofs);
+        Ok(())
     }
 
     /// An exception that is about nothing hides the next mistake of its kind.
@@ -142,7 +183,8 @@ impl Checked {
             Format::Json => print_json(&self.json())?,
             Format::Sarif => files.print_sarif(&self.sarif())?,
         }
-        let passed = self.findings.is_empty();
+        let is_whole = self.proofs.as_ref().is_none_or(Proofs::is_whole);
+        let passed = self.findings.is_empty() && is_whole;
         Ok(if passed { exit::DONE } else { exit::POLICY })
     }
 
@@ -158,6 +200,8 @@ impl Checked {
                 "note: the rule `{id}` is about no tool of these servers\n"
             ));
         }
+        let proofs = self.proofs.as_ref();
+        text.push_str(&proofs.map(Proofs::text).unwrap_or_default());
         let summary = render::policy_summary(&self.findings);
         let excepted = match self.excepted {
             0 => String::new(),
@@ -172,6 +216,7 @@ impl Checked {
                 self.digest
             ),
         });
+        text.push_str(&proofs.map(Proofs::rests).unwrap_or_default());
         text
     }
 
@@ -183,13 +228,17 @@ impl Checked {
             }
             shown
         };
-        json!({
+        let mut shown = json!({
             "findings": self.findings.iter().map(finding).collect::<Vec<_>>(),
             "excepted": self.excepted,
             "rules": self.rules,
             "idle": self.idle,
             "digest": self.digest,
-        })
+        });
+        if let (Some(proofs), Some(members)) = (&self.proofs, shown.as_object_mut()) {
+            members.insert("proofs".into(), proofs.json());
+        }
+        shown
     }
 
     fn sarif(&self) -> Sarif {
@@ -204,10 +253,23 @@ impl Checked {
             fix: finding.fix.clone(),
         };
         let rules = Kind::ALL.iter().map(|kind| (kind.as_str(), kind.about()));
-        Sarif {
+        let mut log = Sarif {
             rules: rules.collect(),
             results: self.findings.iter().map(result).collect(),
+        };
+        if let Some(proofs) = &self.proofs {
+            log.rules
+                .push((OPEN, "Whether a rule does anything is not proved."));
+            let open = |(rule, why): &(std::sync::Arc<str>, String)| SarifResult {
+                rule: OPEN,
+                level: SarifLevel::Warning,
+                message: format!("whether the rule `{rule}` does anything is not proved: {why}"),
+                place: self.places.get(&**rule).cloned(),
+                fix: None,
+            };
+            log.results.extend(proofs.open().iter().map(open));
         }
+        log
     }
 }
 

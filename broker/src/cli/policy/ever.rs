@@ -22,6 +22,28 @@ use crate::prover::Prover;
 
 const CASES: &str = "cases.toml";
 
+/// airlock's own tools that reach nobody.
+pub(super) fn own_subjects(descriptions: &[Description], flow: &FlowConfig) -> Vec<Subject> {
+    let around = around(flow);
+    let of = |description: &Description| {
+        let whose = own::whose(&description.server, &description.name);
+        let name = format!("{}.{}", description.server, description.name);
+        let tool = ToolId::parse(&name).ok()?;
+        let is_within = whose == Whose::OwnWithin;
+        let labelling = own::labelling(whose, &tool, &flow.sayings);
+        let subject = Subject::new(tool, labelling, &description.input_schema, &around);
+        subject.filter(|_| is_within)
+    };
+    descriptions.iter().filter_map(of).collect()
+}
+
+fn around(flow: &FlowConfig) -> Surroundings {
+    Surroundings {
+        known: Arc::new(flow.known.clone()),
+        roots: Arc::new(flow.roots.keys().cloned().collect()),
+    }
+}
+
 /// The tools that fit a pattern, or all of them.
 pub(super) fn subjects(
     descriptions: &[Description],
@@ -33,10 +55,7 @@ pub(super) fn subjects(
         let next = "write SERVER.TOOL, with * for any characters";
         usage("the tool cannot be read", bad.to_string(), next)
     })?;
-    let around = Surroundings {
-        known: Arc::new(flow.known.clone()),
-        roots: Arc::new(flow.roots.keys().cloned().collect()),
-    };
+    let around = around(flow);
     let mut found = Vec::new();
     let mut names = Vec::new();
     for description in descriptions {

@@ -160,7 +160,7 @@ fn shadowed(one: Read<'_>, other: Read<'_>) -> Option<Finding> {
     Some(gone(Kind::RuleShadowed, one.rule, &what, &why))
 }
 
-fn gone(kind: Kind, rule: &Rule, what: &str, why: &str) -> Finding {
+pub(super) fn gone(kind: Kind, rule: &Rule, what: &str, why: &str) -> Finding {
     let next = "leave the rule out, or change its condition";
     let fix = Fix::without_rule(&rule.statement, "leave the rule out");
     Finding::new(kind, rule.place.clone(), what, why, next)

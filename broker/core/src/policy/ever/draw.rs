@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::goal::Sketch;
 use super::theory::total::may_be_lost;
-use super::world::{Subject, fixed, spelt};
+use super::world::{COUNTED_MAX, Subject, fixed, spelt};
 use crate::call::Args;
 use crate::facts::{Counts, Facts, Time};
 use crate::flow::{self, Label};
@@ -195,7 +195,7 @@ fn stated(sketch: &Sketch, facts: &mut Facts) {
     facts.script_trusted = truth("script_trusted").unwrap_or(facts.script_trusted);
     facts.pinned = truth("pinned");
     if let Some(counts) = sketch.get("counts") {
-        let count = |name: &str| counts.get(name).and_then(Json::as_u64).unwrap_or_default();
+        let count = |name: &str| counted(counts.get(name));
         facts.counts = Counts {
             calls_run: count("calls_run"),
             calls_session: count("calls_session").max(count("calls_run")),
@@ -214,12 +214,17 @@ fn times(sketch: &Sketch) -> Vec<Time> {
     let number = |name: &str| time.get(name).and_then(Json::as_u64).unwrap_or_default();
     let days = number("weekday").saturating_sub(1).min(6);
     let hours = days * 24 + number("hour").min(23);
-    let mut all = vec![Time::at(number("at_ms"))];
+    let mut all = vec![Time::at(counted(time.get("at_ms")))];
     let other = Time::at(MONDAY_MS + hours * HOUR_MS);
     if !all.contains(&other) {
         all.push(other);
     }
     all
+}
+
+fn counted(value: Option<&Json>) -> u64 {
+    let number = value.and_then(Json::as_u64).unwrap_or_default();
+    number.min(COUNTED_MAX.unsigned_abs())
 }
 
 fn texts(sketch: &Sketch, name: &str) -> Vec<String> {

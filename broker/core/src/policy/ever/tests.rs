@@ -87,7 +87,10 @@ fn a_rule_that_may_err_is_taken_apart() {
     let policies = rules.policies().unwrap();
     let theory = Theory::of(&[policies], &subjects[0]).unwrap().unwrap();
     let texts: Vec<String> = theory
-        .policies(0, 0)
+        .policies(Lets {
+            side: 0,
+            approval: 0,
+        })
         .unwrap()
         .policies()
         .map(|policy| policy.to_cedar().unwrap())
@@ -104,5 +107,8 @@ fn what_permits_nothing_by_its_text_is_no_question() {
     let (rules, subjects) = rules(text);
     let theory = Theory::of(&[rules.policies().unwrap()], &subjects[0]);
     let theory = theory.unwrap().unwrap();
-    assert!(theory.permits_nothing(0, 0) && !theory.permits_nothing(0, 1));
+    let [none, grant] = [0, 1].map(|approval| Lets { side: 0, approval });
+    assert!(theory.is_settled(none, None) && !theory.is_settled(grant, None));
+    // Neither does one side let through what it does not.
+    assert!(theory.is_settled(grant, Some(grant)) && !theory.is_settled(grant, Some(none)));
 }

@@ -9,7 +9,9 @@
 //! product of two values; what is proved to be denied is denied all the same, and
 //! what compares two answers minds it.
 
+mod among;
 mod overflow;
+mod settled;
 pub(super) mod total;
 
 use std::collections::BTreeSet;
@@ -18,7 +20,7 @@ use cedar_policy::pst::{Clause, Expr, Literal, Var};
 use cedar_policy::{Policy, PolicyId, PolicySet, RequestEnv, Schema};
 use serde_json::{Map, Value as Json, json};
 
-use super::world::{Subject, assumptions, given};
+use super::world::{Sayings, Subject, World};
 use crate::policy::Policies;
 use crate::policy::fact::{FACTS, UNMODELLED};
 use crate::policy::mentions::{APPROVAL, ARGS, Mentions, inner};
@@ -26,8 +28,18 @@ use crate::policy::model::Record;
 use crate::policy::rule::Rule;
 use crate::policy::vocabulary::{ACTION, PRINCIPAL, RESOURCE, Words};
 
+pub use among::Among;
+use settled::Settled;
+
 /// What a call is named here, unless a rule speaks of the action in its condition.
 const CALL: &str = "call";
+
+/// Whether a call is let through, by the rules of one side at one approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lets {
+    pub side: usize,
+    pub approval: u8,
+}
 
 /// Rules of one folder, or of two that are compared, about one tool.
 #[derive(Debug, Clone)]
@@ -40,10 +52,21 @@ pub struct Theory {
     sides: Vec<Side>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Side {
     needs_permit: bool,
     rules: Vec<Part>,
+}
+
+/// The rules about a tool, and what they speak of.
+struct Read<'a> {
+    name: String,
+    words: &'a Words,
+    mentions: Mentions,
+    /// Actions and texts that they write out.
+    named: BTreeSet<String>,
+    written: BTreeSet<String>,
+    sides: Vec<Side>,
 }
 
 /// A rule without its scope and without its name, and what else stands for its errors.
@@ -59,40 +82,8 @@ struct Part {
 impl Theory {
     /// None for a tool that the rules do not know; an error says why nothing can be proved.
     pub fn of(all: &[&Policies], subject: &Subject) -> Option<Result<Self, String>> {
-        let name = subject.tool.to_string();
-        let words = all.first()?.vocabulary.tools.get(&name)?;
-        let mut mentions = Mentions::default();
-        let (mut named, mut written) = (BTreeSet::new(), BTreeSet::new());
-        let mut sides = Vec::new();
-        for policies in all {
-            let mut rules = Vec::new();
-            for rule in policies.about(&subject.tool) {
-                mentions.join(&rule.mentions);
-                named_in(rule, &mut named, &mut written);
-                match Part::of(rule, &words.args) {
-                    Some(part) => rules.push(part),
-                    None => {
-                        let why = "holds what is not written out for a solver";
-                        return Some(Err(format!("the rule `{}` {why}", rule.id)));
-                    }
-                }
-            }
-            let needs_permit = policies.needs_permit;
-            sides.push(Side {
-                needs_permit,
-                rules,
-            });
-        }
-        // The approval that is tried is written into the rules.
-        mentions.facts.remove(APPROVAL);
-        let (action, schema) = schema(&name, words, &mentions, &named);
-        Some(Ok(Self {
-            action,
-            schema,
-            assumed: assumptions(subject, &mentions, &words.args, &written),
-            given: given(subject),
-            sides,
-        }))
+        let read = Read::of(all, subject)?;
+        Some(read.map(|read| read.theory(subject, Sayings::Configured)))
     }
 
     /// Equal for tools of which exactly the same is asked.
@@ -134,19 +125,40 @@ impl Theory {
             .map(|part| part.id.as_str())
     }
 
-    /// Whether no rule of a side permits with this approval, whatever the call: known without
-    /// a solver.
+    /// Whether it is known without a solver that one side lets nothing through with an approval
+    /// that another does not.
     #[must_use]
-    pub fn permits_nothing(&self, side: usize, approval: u8) -> bool {
-        let Some(side) = self.sides.get(side) else {
+    pub fn is_settled(&self, what: Lets, but: Option<Lets>) -> bool {
+        let what = self.written(what);
+        let is_all = |body: &Json| conditions(body).next().is_none();
+        let [permits, forbids] = apart(&what);
+        if permits.is_empty() || forbids.into_iter().any(is_all) {
             return true;
+        }
+        let Some(but) = but.map(|but| self.written(but)) else {
+            return false;
         };
-        let permits = |body: &Json| {
-            body.get("effect").and_then(Json::as_str) == Some("permit")
-                && !conditions(body).any(|(holds, it)| self.truth(it, approval) == Some(!holds))
+        let [[gives, takes], [given, taken]] = [apart(&what), apart(&but)];
+        gives.iter().all(|it| given.contains(it)) && taken.iter().all(|it| takes.contains(it))
+    }
+
+    /// Equal for questions that are exactly the same.
+    #[must_use]
+    pub fn question(&self, what: Lets, but: Option<Lets>) -> String {
+        let sides = json!([self.written(what), but.map(|but| self.written(but))]);
+        json!([self.action, self.schema, self.assumed, sides]).to_string()
+    }
+
+    /// The rules of a side, as far as an approval leaves them open.
+    fn written(&self, lets: Lets) -> Vec<Json> {
+        let Some(side) = self.sides.get(lets.side) else {
+            return Vec::new();
         };
-        let mut bodies = side.rules.iter().flat_map(|part| &part.bodies);
-        side.needs_permit && !bodies.any(permits)
+        let mut all = side.bodies(&self.given, lets.approval);
+        if !side.needs_permit {
+            all.push(among::permit_of_all());
+        }
+        all
     }
 
     pub fn schema(&self) -> Result<Schema, String> {
@@ -161,13 +173,12 @@ impl Theory {
 
     /// The rules of a side with one approval written in, and what is assumed as forbids of all
     /// else.
-    pub fn policies(&self, side: usize, approval: u8) -> Result<PolicySet, String> {
-        let side = self.sides.get(side).ok_or("there is no such side")?;
+    pub fn policies(&self, lets: Lets) -> Result<PolicySet, String> {
         let mut set = PolicySet::new();
         let mut add = |policy: Result<Policy, String>| -> Result<(), String> {
             set.add(policy?).map_err(|error| error.to_string())
         };
-        for (at, body) in side.bodies(approval).into_iter().enumerate() {
+        for (at, body) in self.written(lets).into_iter().enumerate() {
             let id = PolicyId::new(format!("rule-{at}"));
             add(Policy::from_json(Some(id), body).map_err(|error| error.to_string()))?;
         }
@@ -176,30 +187,78 @@ impl Theory {
             let id = PolicyId::new(format!("assumed-{at}"));
             add(Policy::parse(Some(id), text).map_err(|error| error.to_string()))?;
         }
-        if !side.needs_permit {
-            let text = "permit(principal, action, resource);";
-            let id = PolicyId::new("all");
-            add(Policy::parse(Some(id), text).map_err(|error| error.to_string()))?;
-        }
         Ok(set)
+    }
+}
+
+/// What permits, and what forbids.
+fn apart(all: &[Json]) -> [Vec<&Json>; 2] {
+    let is_forbid = |body: &&Json| among::is_forbid(body);
+    let (forbids, permits) = all.iter().partition(is_forbid);
+    [permits, forbids]
+}
+
+impl<'a> Read<'a> {
+    fn of(all: &[&'a Policies], subject: &Subject) -> Option<Result<Self, String>> {
+        let name = subject.tool.to_string();
+        let words = all.first()?.vocabulary.tools.get(&name)?;
+        let mut read = Self {
+            name,
+            words,
+            mentions: Mentions::default(),
+            named: BTreeSet::new(),
+            written: BTreeSet::new(),
+            sides: Vec::new(),
+        };
+        for policies in all {
+            let mut rules = Vec::new();
+            for rule in policies.about(&subject.tool) {
+                read.mentions.join(&rule.mentions);
+                named_in(rule, &mut read.named, &mut read.written);
+                match Part::of(rule, &words.args) {
+                    Some(part) => rules.push(part),
+                    None => {
+                        let why = "holds what is not written out for a solver";
+                        return Some(Err(format!("the rule `{}` {why}", rule.id)));
+                    }
+                }
+            }
+            let needs_permit = policies.needs_permit;
+            read.sides.push(Side {
+                needs_permit,
+                rules,
+            });
+        }
+        // The approval that is tried is written into the rules.
+        read.mentions.facts.remove(APPROVAL);
+        Some(Ok(read))
+    }
+
+    fn theory(self, subject: &Subject, sayings: Sayings) -> Theory {
+        let (action, schema) = schema(&self.name, self.words, &self.mentions, &self.named);
+        let world = World { subject, sayings };
+        Theory {
+            action,
+            schema,
+            assumed: world.assumptions(&self.mentions, &self.words.args, &self.written),
+            given: world.given(),
+            sides: self.sides,
+        }
     }
 }
 
 impl Side {
     /// With one approval written in. A rule that errs with less approval has denied the call
     /// before anybody could be asked.
-    fn bodies(&self, approval: u8) -> Vec<Json> {
-        let written = |body: &Json, approval: u8| {
-            let mut body = body.clone();
-            write_in(&mut body, approval);
-            body
-        };
+    fn bodies(&self, given: &[(Json, bool)], approval: u8) -> Vec<Json> {
+        let with = |approval: u8| Settled { given, approval };
         let mut all = Vec::new();
         for part in &self.rules {
             let mut bodies = part.bodies.iter();
-            all.extend(bodies.next().map(|rule| written(rule, approval)));
+            all.extend(bodies.next().and_then(|rule| with(approval).rule(rule)));
             for errs in bodies {
-                let mut each: Vec<Json> = (0..=approval).map(|it| written(errs, it)).collect();
+                let each = (0..=approval).filter_map(|it| with(it).rule(errs));
+                let mut each: Vec<Json> = each.collect();
                 each.dedup();
                 all.append(&mut each);
             }
@@ -320,58 +379,4 @@ fn conditions(body: &Json) -> impl Iterator<Item = (bool, &Json)> {
         let kind = condition.get("kind")?.as_str()?;
         Some((kind == "when", condition.get("body")?))
     })
-}
-
-fn is_approval(json: &Json) -> bool {
-    *json == json!({".": {"left": {"Var": "context"}, "attr": APPROVAL}})
-}
-
-fn write_in(json: &mut Json, approval: u8) {
-    if is_approval(json) {
-        *json = json!({ "Value": approval });
-        return;
-    }
-    match json {
-        Json::Array(items) => items.iter_mut().for_each(|it| write_in(it, approval)),
-        Json::Object(members) => members.values_mut().for_each(|it| write_in(it, approval)),
-        _ => {}
-    }
-}
-
-impl Theory {
-    /// What a condition comes to on every call that does not err, as far as approval says so.
-    fn truth(&self, json: &Json, approval: u8) -> Option<bool> {
-        if let Some((_, truth)) = self.given.iter().find(|(it, _)| it == json) {
-            return Some(*truth);
-        }
-        let (word, inner) = json.as_object()?.iter().next()?;
-        let side = |name: &str| inner.get(name).and_then(|it| self.truth(it, approval));
-        let compared = |holds: fn(i64, i64) -> bool| {
-            let level = inner.get("right")?.get("Value")?.as_i64()?;
-            inner
-                .get("left")
-                .filter(|it| is_approval(it))
-                .map(|_| holds(approval.into(), level))
-        };
-        match word.as_str() {
-            "Value" => inner.as_bool(),
-            "!" => inner
-                .get("arg")
-                .and_then(|it| self.truth(it, approval))
-                .map(|it| !it),
-            "&&" => match (side("left"), side("right")) {
-                (Some(false), _) | (_, Some(false)) => Some(false),
-                (Some(true), Some(true)) => Some(true),
-                _ => None,
-            },
-            "||" => match (side("left"), side("right")) {
-                (Some(true), _) | (_, Some(true)) => Some(true),
-                (Some(false), Some(false)) => Some(false),
-                _ => None,
-            },
-            ">=" => compared(|one, other| one >= other),
-            "<" => compared(|one, other| one < other),
-            _ => None,
-        }
-    }
 }

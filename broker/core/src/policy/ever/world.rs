@@ -18,7 +18,7 @@ use crate::policy::model::{Record, Type};
 
 const DEPTH_MAX: usize = 8;
 /// Nothing counts further: so many bytes never went anywhere, and so late it never is.
-const COUNTED_MAX: i64 = 1 << 53;
+pub(super) const COUNTED_MAX: i64 = 1 << 53;
 /// The largest whole number of an argument that 64 bits hold and that its spelling says exactly
 /// to every reader: of such a size these are the multiples of both 1000 and 1024. A call with
 /// another one is refused before any rule is asked.
@@ -99,55 +99,89 @@ pub(super) fn fixed(subject: &Subject) -> Facts {
     }
 }
 
-/// Parts of conditions that always come out the same, as Cedar writes them in JSON.
-pub(super) fn given(subject: &Subject) -> Vec<(Json, bool)> {
-    let context = || json!({"Var": "context"});
-    let read = |object: Json, name: &str| json!({".": {"left": object, "attr": name}});
-    let writes = subject.labelling.writes;
-    let mut all = vec![
-        (read(read(context(), "writes"), "external"), writes.external),
-        (read(read(context(), "writes"), "state"), writes.state),
-        (read(context(), "disclosed"), true),
-    ];
-    let mut has = |name: &str, truth: bool| {
-        all.push((json!({"has": {"left": context(), "attr": name}}), truth));
-    };
-    if !subject.names_places() {
-        DESTINATIONS.iter().for_each(|name| has(name, false));
-        has("dest_explained", subject.labelling.fixed_destination);
-    }
-    if !subject.names_paths() {
-        has("path_roots", false);
-    }
-    all
+/// Whether what our configuration says of a tool is taken for granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sayings {
+    Configured,
+    /// Whatever it could say.
+    Any,
+}
+
+/// All that is taken for granted of the calls of a tool.
+pub(super) struct World<'a> {
+    pub(super) subject: &'a Subject,
+    pub(super) sayings: Sayings,
 }
 
 /// Sets that are there where every destination of a call is of their kind.
 const DESTINATIONS: [&str; 3] = ["dest_hosts", "dest_addresses", "dest_domains"];
 
-/// Conditions in Cedar, about what the rules mention and no more. `written` are the texts that
-/// they write out.
-pub(super) fn assumptions(
-    subject: &Subject,
-    mentions: &Mentions,
-    args: &Record,
-    written: &BTreeSet<String>,
-) -> Vec<String> {
-    let mut all = Vec::new();
-    let mut about = |names: &[&str], text: String| {
-        if names.iter().all(|name| mentions.facts.contains(*name)) {
-            all.push(text);
+impl World<'_> {
+    /// Parts of conditions that always come out the same, as Cedar writes them in JSON.
+    pub(super) fn given(&self) -> Vec<(Json, bool)> {
+        let subject = self.subject;
+        let context = || json!({"Var": "context"});
+        let read = |object: Json, name: &str| json!({".": {"left": object, "attr": name}});
+        let mut all = vec![(read(context(), "disclosed"), true)];
+        if self.sayings == Sayings::Any {
+            return all;
         }
-    };
-    let writes = subject.labelling.writes;
-    let is = |truth: bool, name: &str| format!("{}{name}", if truth { "" } else { "!" });
-    about(&["writes"], is(writes.external, "context.writes.external"));
-    about(&["writes"], is(writes.state, "context.writes.state"));
-    about(&["disclosed"], "context.disclosed".into());
-    about(
-        &["pinned"],
-        "if context has pinned then context.pinned else true".into(),
-    );
+        let writes = subject.labelling.writes;
+        for (name, truth) in [("external", writes.external), ("state", writes.state)] {
+            all.push((read(read(context(), "writes"), name), truth));
+        }
+        let mut has = |name: &str, truth: bool| {
+            all.push((json!({"has": {"left": context(), "attr": name}}), truth));
+        };
+        if !subject.names_places() {
+            DESTINATIONS.iter().for_each(|name| has(name, false));
+            has("dest_explained", subject.labelling.fixed_destination);
+        }
+        if !subject.names_paths() {
+            has("path_roots", false);
+        }
+        all
+    }
+
+    /// Conditions in Cedar, about what the rules mention and no more. `written` are the texts
+    /// that they write out.
+    pub(super) fn assumptions(
+        &self,
+        mentions: &Mentions,
+        args: &Record,
+        written: &BTreeSet<String>,
+    ) -> Vec<String> {
+        let mut all = Vec::new();
+        let mut about = |names: &[&str], text: String| {
+            if names.iter().all(|name| mentions.facts.contains(*name)) {
+                all.push(text);
+            }
+        };
+        about(&["disclosed"], "context.disclosed".into());
+        about(
+            &["pinned"],
+            "if context has pinned then context.pinned else true".into(),
+        );
+        counted(&mut about);
+        match self.sayings {
+            Sayings::Configured => configured(self.subject, &mut about),
+            Sayings::Any => {
+                anywhere(&mut about);
+                let some = "if context has path_roots then !context.path_roots.isEmpty() else true";
+                about(&["path_roots"], some.into());
+            }
+        }
+        let choices = Choices {
+            mentions,
+            written,
+            all,
+        };
+        choices.of(&self.subject.input_schema, args)
+    }
+}
+
+/// What is counted and measured.
+fn counted(about: &mut impl FnMut(&[&str], String)) {
     for (name, least, most) in [
         ("hour", 0, 23),
         ("weekday", 1, 7),
@@ -163,7 +197,15 @@ pub(super) fn assumptions(
         let most = format!("context.counts.{kind}_session <= {COUNTED_MAX}");
         about(&["counts"], most);
     }
-    places(subject, &mut about);
+}
+
+/// What our configuration says of the tool.
+fn configured(subject: &Subject, about: &mut impl FnMut(&[&str], String)) {
+    let writes = subject.labelling.writes;
+    let is = |truth: bool, name: &str| format!("{}{name}", if truth { "" } else { "!" });
+    about(&["writes"], is(writes.external, "context.writes.external"));
+    about(&["writes"], is(writes.state, "context.writes.state"));
+    places(subject, about);
     if subject.names_paths() {
         let roots: Vec<String> = subject.roots().map(quoted).collect();
         let roots = roots.join(", ");
@@ -180,12 +222,6 @@ pub(super) fn assumptions(
             about(&["lookalikes"], "context.lookalikes.isEmpty()".into());
         }
     }
-    let choices = Choices {
-        mentions,
-        written,
-        all,
-    };
-    choices.of(&subject.input_schema, args)
 }
 
 /// What follows from which arguments say where a call goes.
@@ -205,6 +241,11 @@ fn places(subject: &Subject, about: &mut impl FnMut(&[&str], String)) {
         about(&["dest_explained"], explained.into());
         return;
     }
+    anywhere(about);
+}
+
+/// Whatever arguments say where a call goes.
+fn anywhere(about: &mut impl FnMut(&[&str], String)) {
     for name in DESTINATIONS {
         about(
             &[name],

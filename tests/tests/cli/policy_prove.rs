@@ -1,0 +1,241 @@
+//! Rules that do nothing, found by proof: each finding can be acted upon, what a
+//! call shows to decide is no finding, and without a solver nothing is claimed.
+
+use serde_json::{Value, json};
+use tests::command::{Ended, Home};
+use tests::solver;
+
+/// Id, effect, tool, condition; a condition that speaks of approval asks for its id.
+const RULES: [(&str, &str, &str, &str); 13] = [
+    ("small", "permit", "send", "context.counts.calls_run < 10"),
+    (
+        "rest",
+        "permit",
+        "send",
+        "context.counts.calls_run >= 10 && context.time.hour < 12",
+    ),
+    ("both", "permit", "send", "context.time.hour < 6"),
+    (
+        "within",
+        "permit",
+        "send",
+        "context.counts.calls_session < 9",
+    ),
+    (
+        "never",
+        "permit",
+        "send",
+        "context.counts.calls_session < context.counts.calls_run",
+    ),
+    ("night", "forbid", "send", "context.time.hour > 20"),
+    ("morning", "forbid", "send", "context.time.hour < 3"),
+    (
+        "late",
+        "forbid",
+        "send",
+        "context.time.hour > 21 && context.time.hour != 22",
+    ),
+    (
+        "gone",
+        "permit",
+        "send",
+        "context.time.hour > 20 || context.time.hour < 3",
+    ),
+    (
+        "asks",
+        "permit",
+        "send",
+        "context.time.hour < 11 && context.approval >= 1",
+    ),
+    (
+        "asks-more",
+        "permit",
+        "send",
+        "context.counts.calls_run > 15 && context.approval >= 1",
+    ),
+    ("guard", "forbid", "read", "context.time.hour < 4"),
+    (
+        "hosts",
+        "forbid",
+        "send",
+        "context has dest_hosts && context.dest_hosts.contains(\"a.example\")",
+    ),
+];
+
+fn home() -> Home {
+    let home = Home::new();
+    let schema = json!({"type": "object", "properties": {"to": {"type": "string"}}});
+    let tool = |name: &str| json!({"name": name, "inputSchema": schema});
+    let tools = json!({"tools": [tool("send"), tool("read")]});
+    home.write("mail.json", tools.to_string());
+    home.write("rules/a.cedar", text(&RULES));
+    home
+}
+
+fn text(rules: &[(&str, &str, &str, &str)]) -> String {
+    let rule = |(id, effect, tool, condition): &(&str, &str, &str, &str)| {
+        let prompt = match condition.contains("approval") {
+            true => format!("@prompt(\"{id}?\") "),
+            false => String::new(),
+        };
+        format!(
+            "@id(\"{id}\") @owner(\"o\") @reason(\"because\") {prompt}\n\
+             {effect}(principal, action == Action::\"mail.{tool}\", resource)\n\
+             when {{ {condition} }};\n"
+        )
+    };
+    rules.iter().map(rule).collect()
+}
+
+fn check(home: &Home, more: &[&str]) -> Ended {
+    let args = ["policy", "check", "rules", "--from", "mail.json"];
+    home.run([&args, more].concat())
+}
+
+/// The rules of the findings with their codes.
+fn found(ended: &Ended) -> Vec<(String, String)> {
+    let told = ended.json();
+    let word = |value: &Value| value.as_str().unwrap().to_owned();
+    let findings = told["findings"].as_array().unwrap().iter();
+    findings
+        .map(|it| (word(&it["rule"]), word(&it["code"])))
+        .collect()
+}
+
+#[test]
+fn a_rule_without_which_nothing_changes_is_found_with_what_does_the_same() {
+    if solver::path().is_none() {
+        return;
+    }
+    let home = home();
+    // The text alone says it of one of them.
+    assert_eq!(
+        found(&check(&home, &["--json"]).expect_code(32)),
+        [("late".into(), "rule-shadowed".into())]
+    );
+    let proved = check(&home, &["--prove", "--json"]).expect_code(32);
+    let expected = [
+        ("both", "rule-shadowed"),
+        ("within", "rule-shadowed"),
+        ("never", "rule-dead"),
+        ("late", "rule-shadowed"),
+        ("gone", "rule-overruled"),
+        ("asks", "rule-shadowed"),
+    ];
+    let expected = expected.map(|(rule, code)| (rule.to_owned(), code.to_owned()));
+    assert_eq!(found(&proved), expected, "{proved}");
+    let told = proved.json();
+    let proofs = &told["proofs"];
+    let names = ["both", "within", "never", "gone", "asks"];
+    assert_eq!(proofs["proved"], json!(names), "{proved}");
+    assert_eq!(proofs["open"], json!([]), "{proved}");
+    let waiting = proofs["waiting"].as_array().unwrap();
+    let waiting: Vec<_> = waiting.iter().map(|it| &it["rule"]).collect();
+    assert_eq!(waiting, ["guard", "hosts"], "{proved}");
+    let text = check(&home, &["--prove"]).expect_code(32).stdout;
+    for said in [
+        "warning: rules/a.cedar:7:1: the rule `both` changes nothing\n",
+        "other rules together permit too, or forbid; only the reason that is told would be",
+        "whatever it permits, the rule `small` (rules/a.cedar:1) permits too",
+        "no call meets the condition of the rule `never`\n",
+        "the rule `gone` permits nothing\n",
+        "(proved by cvc5, for the tool that it is about)",
+        "note: the rule `guard` forbids only what no rule permits (proved)",
+        "note: the rule `hosts` is met by no call, as the configuration has these tools (proved)",
+        "assuming: a proof rests on cvc5",
+        "assuming: patterns",
+    ] {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+}
+
+#[test]
+fn without_the_rules_that_are_found_nothing_is_found_and_nothing_is_widened() {
+    if solver::path().is_none() {
+        return;
+    }
+    let home = home();
+    let proved = check(&home, &["--prove", "--json"]);
+    let gone: Vec<String> = found(&proved).into_iter().map(|(rule, _)| rule).collect();
+    let is_left = |it: &&(&str, &str, &str, &str)| !gone.iter().any(|rule| rule == it.0);
+    let left: Vec<_> = RULES.iter().filter(is_left).copied().collect();
+    home.write("left/a.cedar", text(&left));
+    let from = ["--from", "mail.json"];
+    let after = home.run([&["policy", "check", "left", "--prove"][..], &from].concat());
+    after.expect_code(0);
+    let diff = [
+        "policy",
+        "diff",
+        "rules",
+        "left",
+        "--require-proof",
+        "--json",
+    ];
+    let diff = home.run([&diff[..], &from].concat()).expect_code(0);
+    let told = diff.json();
+    assert_eq!(
+        (&told["change"], &told["proved"]),
+        (&json!("equal"), &json!(true)),
+        "{diff}"
+    );
+}
+
+#[test]
+fn a_proved_warning_is_excepted_like_any_other() {
+    if solver::path().is_none() {
+        return;
+    }
+    let home = home();
+    home.write("rules/a.cedar", text(&RULES[..3]));
+    let except = ["--prove", "--except", "rule-shadowed:both"];
+    let text = check(&home, &except).expect_code(0).stdout;
+    assert!(text.contains("nothing found, 1 warning excepted"), "{text}");
+    check(&home, &["--except", "rule-shadowed:both"])
+        .expect_code(2)
+        .expect_stderr("nothing needs `--except rule-shadowed:both`");
+}
+
+#[test]
+fn without_a_solver_only_what_a_call_shows_is_said_and_the_gate_stays_shut() {
+    let home = home();
+    let run = |named: &str, more: &[&str]| {
+        let args = ["policy", "check", "rules", "--from", "mail.json", "--prove"];
+        let mut command = home.airlock([&args, more].concat());
+        command.env("CVC5", named);
+        tests::command::start(&mut command, "").wait()
+    };
+    home.write("rules/a.cedar", text(&RULES[..3]));
+    for named in ["/no/such/cvc5", "/bin/false"] {
+        let found = run(named, &[]).expect_code(32);
+        let text = &found.stdout;
+        let open = "not proved: whether the rule `both` does anything: the solver cannot be used";
+        assert!(text.contains(open), "{found}");
+        assert!(!text.contains("`small` does anything"), "{found}");
+        assert!(text.contains("3 rules, nothing found"), "{found}");
+        assert!(text.contains("is no cvc5 that can be used"), "{found}");
+        assert!(!text.contains("proved by"), "{found}");
+    }
+    let told = run("/no/such/cvc5", &["--json"]).expect_code(32).json();
+    assert_eq!(told["proofs"]["solver"], Value::Null);
+    assert_eq!(told["proofs"]["open"][0]["rule"], "both");
+    let sarif = run("/no/such/cvc5", &["--format", "sarif"]).expect_code(32);
+    let result = &sarif.json()["runs"][0]["results"][0];
+    assert_eq!(
+        (&result["ruleId"], &result["level"]),
+        (&json!("not-proved"), &json!("warning"))
+    );
+    let place = &result["locations"][0]["physicalLocation"];
+    assert_eq!(place["region"]["startLine"], 7, "{sarif}");
+    // Of each of these a call says that it does something.
+    home.write("rules/a.cedar", text(&RULES[..2]));
+    let text = run("/no/such/cvc5", &[]).expect_code(0).stdout;
+    assert!(text.contains("no question needed a solver"), "{text}");
+}
+
+#[test]
+fn the_time_for_proofs_is_bounded_and_its_flag_belongs_to_them() {
+    let home = home();
+    check(&home, &["--prove-seconds", "5"]).expect_code(2);
+    check(&home, &["--prove", "--prove-seconds", "0"]).expect_code(2);
+    check(&home, &["--prove", "--prove-seconds", "99999"]).expect_code(2);
+}
