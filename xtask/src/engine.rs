@@ -152,7 +152,7 @@ fn build_factory(guests: &Path) -> Result<PathBuf> {
 }
 
 /// Cargo in another workspace, without what the outer cargo told this program.
-fn nested_cargo(workspace: &str, target: &Path) -> Command {
+pub(crate) fn nested_cargo(workspace: &str, target: &Path) -> Command {
     const KEPT: [&str; 6] = [
         "CARGO_HOME",
         "CARGO_TERM_",
@@ -175,7 +175,7 @@ fn nested_cargo(workspace: &str, target: &Path) -> Command {
 }
 
 /// Where guests are built, as their build scripts have it.
-fn guest_target() -> PathBuf {
+pub(crate) fn guest_target() -> PathBuf {
     match std::env::var_os("AIRLOCK_GUEST_TARGET_DIR") {
         Some(folder) => paths::root().join(folder),
         None => paths::target().join("guest"),

@@ -1,6 +1,7 @@
 //! The project's own chores: goldens, tidy checks, benchmarks, the CI steps.
 //! It imports none of the other crates and drives them through cargo.
 
+mod alike;
 mod bench;
 mod bless;
 mod ci;
@@ -25,6 +26,7 @@ usage: cargo xtask COMMAND
   bench replay                   play recorded tasks and attacks against the shipped policies
   bench policy                   what a decision costs with 10, 100 and 1,000 rules
   bench check                    what the check of a script costs before a run
+  alike --minutes N [--seed S]   made-up programs in the guest and in the bare engine
   engine quickjs [--accept]      make the image of the second guest; the next build carries it
   engine quickjs --find          which C compiler would make it
   bless [CARGO TEST ARGUMENT…]   rewrite the golden files from what the tests produce
@@ -59,6 +61,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["bench", "policy"] => bench::medians::POLICY.run(),
         ["bench", "check"] => bench::medians::CHECK.run(),
         ["bench", rest @ ..] => bench::ours_alone(rest),
+        ["alike", rest @ ..] => alike::run(rest),
         ["engine", rest @ ..] => engine::run(rest),
         ["bless", rest @ ..] => bless::run(rest),
         ["tidy"] => tidy::run(),

@@ -79,8 +79,9 @@ impl Guest {
         })
     }
 
-    #[cfg(test)]
-    pub(crate) fn context(&mut self) -> &mut Context {
+    /// The engine itself, for what looks at it from outside of any run.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn context(&mut self) -> &mut Context {
         &mut self.context
     }
 

@@ -3,11 +3,12 @@
 
 use boa_engine::builtins::error::Error;
 use boa_engine::builtins::promise::PromiseState;
-use boa_engine::object::builtins::{JsDate, JsMap, JsProxy, JsRegExp, JsSet, JsTypedArray};
+use boa_engine::object::builtins::{JsDate, JsProxy, JsRegExp, JsTypedArray};
 use boa_engine::property::PropertyKey;
 use boa_engine::value::JsVariant;
 use boa_engine::{Context, JsObject, JsString, JsValue, js_string};
 
+use crate::collections;
 use crate::failure;
 use crate::quiet;
 use crate::tool_error;
@@ -168,12 +169,7 @@ impl View {
             };
             return format!("Promise {{ {state} }}");
         }
-        if let Ok(map) = JsMap::from_object(object.clone()) {
-            let mut entries = Vec::new();
-            let _ = map.for_each_native(|key, value| {
-                entries.push((key, value));
-                Ok(())
-            });
+        if let Some(entries) = collections::entries(object) {
             let parts = entries.iter().take(ITEMS_MAX).map(|(key, value)| {
                 let key = self.value(key, depth + 1, context);
                 format!("{key} => {}", self.value(value, depth + 1, context))
@@ -187,12 +183,7 @@ impl View {
                 depth,
             );
         }
-        if let Ok(set) = JsSet::from_object(object.clone()) {
-            let mut items = Vec::new();
-            let _ = set.for_each_native(|item| {
-                items.push(item);
-                Ok(())
-            });
+        if let Some(items) = collections::items(object) {
             let parts = items
                 .iter()
                 .take(ITEMS_MAX)

@@ -10,6 +10,7 @@ mod builtin;
 mod call;
 mod chance;
 mod clock;
+mod collections;
 mod console;
 mod explain;
 mod failure;

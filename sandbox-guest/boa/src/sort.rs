@@ -149,6 +149,10 @@ fn typed_items(
     let typed = object.and_then(|object| JsTypedArray::from_object(object).ok());
     let Some(typed) = typed else { return Ok(None) };
     let length = typed.length(context)?;
+    // Empty, or without its buffer, which is an error in the engine's words.
+    if length == 0 {
+        return Ok(None);
+    }
     let object = JsObject::from(typed);
     let items = (0..length)
         .map(|i| object.get(i, context))
@@ -196,6 +200,8 @@ fn in_order(
 ) -> JsResult<Vec<JsValue>> {
     let (undefined, items): (Vec<_>, Vec<_>) = items.into_iter().partition(JsValue::is_undefined);
     let order = match compare {
+        // One is compared with nothing, and not even read.
+        _ if items.len() < 2 => (0..items.len()).collect(),
         Some(compare) => {
             let plain = Numbers::of(&items, compare, context);
             match plain.and_then(|numbers| numbers.order()) {

@@ -22,11 +22,12 @@
 
 use boa_engine::builtins::error::Error;
 use boa_engine::error::JsNativeError;
-use boa_engine::object::builtins::{JsMap, JsRegExp, JsSet, JsTypedArray};
+use boa_engine::object::builtins::{JsRegExp, JsTypedArray};
 use boa_engine::property::PropertyKey;
 use boa_engine::value::JsVariant;
 use boa_engine::{Context, JsError, JsObject, JsResult, JsString, JsValue, js_string};
 
+use crate::collections;
 use crate::kept::Kept;
 use crate::tool_error;
 
@@ -269,14 +270,9 @@ impl Encoder {
             self.record(object, context)?;
         } else if object.is_array() {
             self.array(object, context)?;
-        } else if let Ok(map) = JsMap::from_object(object.clone()) {
-            self.map(&map, context)?;
-        } else if let Ok(set) = JsSet::from_object(object.clone()) {
-            let mut items = Vec::new();
-            set.for_each_native(|item| {
-                items.push(item);
-                Ok(())
-            })?;
+        } else if let Some(entries) = collections::entries(object) {
+            self.map(entries, context)?;
+        } else if let Some(items) = collections::items(object) {
             self.items(&items, context)?;
         } else if JsTypedArray::from_object(object.clone()).is_ok() {
             self.array(object, context)?;
@@ -378,12 +374,11 @@ impl Encoder {
         Ok(())
     }
 
-    fn map(&mut self, map: &JsMap, context: &mut Context) -> Result<(), Refusal> {
-        let mut entries = Vec::new();
-        map.for_each_native(|key, value| {
-            entries.push((key, value));
-            Ok(())
-        })?;
+    fn map(
+        &mut self,
+        entries: Vec<(JsValue, JsValue)>,
+        context: &mut Context,
+    ) -> Result<(), Refusal> {
         if entries.iter().all(|(key, _)| key.is_string()) {
             self.push(b"{")?;
             let mut first = true;

@@ -59,10 +59,16 @@ impl Regexes {
             && self.programs.tell_flags(&self.prototype)
     }
 
+    /// Whether an expression that is made of this one would be made of it as it is: whoever
+    /// makes it also asks whether this is one.
     fn have_species(&self, object: &JsObject) -> bool {
         let constructor = own(&self.prototype, &js_string!("constructor").into());
         let species = program::getter(&self.constructor, JsSymbol::species());
-        self.is_plain(object, &["constructor"])
+        let is_one = PropertyKey::from(JsSymbol::r#match());
+        let has_own = object.borrow().properties().contains_key(&is_one);
+        !has_own
+            && own(&self.prototype, &is_one).is_some()
+            && self.is_plain(object, &["constructor"])
             && is(constructor, &self.constructor)
             && species.is_ok_and(|species| JsObject::equals(&species, &self.species))
     }

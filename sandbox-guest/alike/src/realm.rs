@@ -1,0 +1,88 @@
+//! The two realms that are compared, and what both offer beside the language.
+
+use boa_engine::property::PropertyDescriptor;
+use boa_engine::{Context, JsObject, JsValue, NativeFunction, js_string};
+use guest_boa::Guest;
+
+/// Rounds of one loop, and calls in each other, after which a script is not worth waiting for.
+const ROUNDS_MAX: u64 = 200_000;
+const CALLS_MAX: usize = 400;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// What a script gets: the engine with built-ins of our own.
+    Guest,
+    /// The engine as it comes.
+    Bare,
+}
+
+/// A realm that no script has run in yet.
+pub struct Realm(Inner);
+
+enum Inner {
+    Guest(Box<Guest>),
+    Bare(Box<Context>),
+}
+
+impl std::fmt::Debug for Realm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Realm").finish_non_exhaustive()
+    }
+}
+
+impl Realm {
+    /// # Errors
+    /// When the guest's surface cannot be built, which is a defect of the guest.
+    pub fn new(which: Which) -> Result<Self, String> {
+        let inner = match which {
+            Which::Guest => Inner::Guest(Box::new(Guest::new()?)),
+            Which::Bare => Inner::Bare(Box::default()),
+        };
+        let mut realm = Self(inner);
+        let context = realm.context();
+        context.strict(false);
+        let limits = context.runtime_limits_mut();
+        limits.set_loop_iteration_limit(ROUNDS_MAX);
+        limits.set_recursion_limit(CALLS_MAX);
+        Ok(realm)
+    }
+
+    pub fn context(&mut self) -> &mut Context {
+        match &mut self.0 {
+            Inner::Guest(guest) => guest.context(),
+            Inner::Bare(context) => context,
+        }
+    }
+
+    /// Puts a function of ours among the globals, where nothing that lists them sees it.
+    pub fn offer(&mut self, name: &str, function: NativeFunction) {
+        let context = self.context();
+        let global = context.global_object();
+        let function = function.to_js_function(context.realm());
+        hide(&global, name, JsObject::from(function).into());
+    }
+
+    /// Puts an object among the globals, likewise.
+    pub fn offer_object(&mut self, name: &str, members: Vec<(&str, NativeFunction)>) {
+        let context = self.context();
+        let object = JsObject::with_object_proto(context.intrinsics());
+        for (name, function) in members {
+            let function = function.to_js_function(context.realm());
+            hide(&object, name, JsObject::from(function).into());
+        }
+        let global = context.global_object();
+        hide(&object, "global", global.clone().into());
+        hide(&global, name, object.into());
+    }
+}
+
+fn hide(object: &JsObject, name: &str, value: JsValue) {
+    object.insert_property(
+        js_string!(name),
+        PropertyDescriptor::builder()
+            .value(value)
+            .writable(true)
+            .enumerable(false)
+            .configurable(true),
+    );
+}
