@@ -169,6 +169,13 @@ impl Session {
         assert_eq!(self.post(&reply.to_string()).status, 202);
     }
 
+    /// Refuses a request of the server.
+    pub fn refuse(&self, id: &Value, code: i64, message: &str) {
+        let error = json!({"code": code, "message": message});
+        let refusal = json!({"jsonrpc": "2.0", "id": id, "error": error});
+        assert_eq!(self.post(&refusal.to_string()).status, 202);
+    }
+
     /// Calls a tool to its end.
     #[must_use]
     pub fn call(&self, id: u64, tool: &str, args: &Value) -> Value {

@@ -73,6 +73,8 @@ const REPETITION: f64 = 0.35;
 /// Words of one query, and of one text, that count.
 const QUERY_WORDS_MAX: usize = 200;
 const TEXT_BYTES_MAX: usize = 20_000;
+/// A pattern may cost much at each byte, and is not stopped within a text.
+const PATTERN_TEXT_BYTES_MAX: usize = 2_000;
 
 /// Answers with places in the order in which the documents were given.
 #[derive(Debug, Clone, Default)]
@@ -131,18 +133,27 @@ impl Index {
         found.into_iter().map(|(place, _)| place).collect()
     }
 
-    /// The documents whose name, server or text the pattern matches, in their order.
-    pub fn matching(&self, pattern: &str) -> Result<Vec<usize>, BadPattern> {
+    /// The documents whose name, server or text the pattern matches, in their order. Between two
+    /// of them `may_go_on` is asked.
+    pub fn matching(
+        &self,
+        pattern: &str,
+        mut may_go_on: impl FnMut() -> bool,
+    ) -> Result<Vec<usize>, BadPattern> {
         let pattern = Pattern::parse(pattern)?;
-        let fits = |document: &Document| {
+        let mut places = Vec::new();
+        for (place, document) in self.documents.iter().enumerate() {
+            if !may_go_on() {
+                return Err(BadPattern::TooSlow);
+            }
             let name = format!("{}.{}", document.server, document.name);
-            pattern.is_in(&name) || pattern.is_in(head(&document.text))
-        };
-        let places = self.documents.iter().enumerate();
-        Ok(places
-            .filter(|(_, document)| fits(document))
-            .map(|(place, _)| place)
-            .collect())
+            let text = first(&document.text, PATTERN_TEXT_BYTES_MAX);
+            let name = first(&name, PATTERN_TEXT_BYTES_MAX);
+            if pattern.is_in(name) || pattern.is_in(text) {
+                places.push(place);
+            }
+        }
+        Ok(places)
     }
 }
 
@@ -206,7 +217,11 @@ impl<'a> FieldTexts<'a> {
 }
 
 fn head(text: &str) -> &str {
-    let end = text.floor_char_boundary(TEXT_BYTES_MAX.min(text.len()));
+    first(text, TEXT_BYTES_MAX)
+}
+
+fn first(text: &str, bytes_max: usize) -> &str {
+    let end = text.floor_char_boundary(bytes_max.min(text.len()));
     text.get(..end).unwrap_or_default()
 }
 
@@ -261,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_pattern_finds_tools_in_their_order() {
-        let matching = |pattern: &str| index().matching(pattern);
+        let matching = |pattern: &str| index().matching(pattern, || true);
         assert_eq!(matching("^fs\\."), Ok(vec![0, 1]));
         assert_eq!(matching("(?i)E-MAIL"), Ok(vec![3]));
         assert_eq!(matching("log$"), Ok(vec![2]));
@@ -269,9 +284,28 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_is_stopped_between_two_tools_and_reads_only_so_much_of_each() {
+        let mut left = 3;
+        let stopped = index().matching("log", || {
+            left -= 1;
+            left > 0
+        });
+        assert_eq!((stopped, left), (Err(BadPattern::TooSlow), 0));
+        let long = |before: usize| Document {
+            text: "-".repeat(before) + "needle",
+            ..Document::default()
+        };
+        let index = Index::new([0, PATTERN_TEXT_BYTES_MAX].map(long).into_iter());
+        assert_eq!(index.matching("needle", || true), Ok(vec![0]));
+        // What is slow at each byte is refused for its size.
+        let large = index.matching("[ab].{4000}[cd]", || true);
+        assert_eq!(large, Err(BadPattern::TooLarge));
+    }
+
+    #[test]
     fn an_index_of_nothing_finds_nothing() {
         let index = Index::new(std::iter::empty());
         assert_eq!(index.ranked("file"), Vec::<usize>::new());
-        assert_eq!(index.matching(".*"), Ok(Vec::new()));
+        assert_eq!(index.matching(".*", || true), Ok(Vec::new()));
     }
 }

@@ -28,6 +28,11 @@ impl Cancel {
         Self::default()
     }
 
+    pub(crate) fn is_cancelled(&self) -> bool {
+        let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        wanted.why.is_some()
+    }
+
     /// The guest is stopped, servers are told about calls in flight, and the report is made.
     pub fn cancel(&self, why: &str) {
         self.stop.stop();

@@ -20,7 +20,8 @@ impl Broker {
         let mut fetched = self.0.servers.fetch(server, fetch, wall).await;
         let secrets = &self.0.secrets;
         match &mut fetched {
-            Ok(fetched) => drop(secrets.strike_whole(&mut fetched.value)),
+            // Whoever shows it keeps no member whose name is not the protocol's.
+            Ok(fetched) => secrets.strike_value(&mut fetched.value),
             Err(Unfetched::Refused { message, .. }) => secrets.strike_text(message),
             Err(Unfetched::Failed(why) | Unfetched::Ended(why)) => secrets.strike_text(why),
         }

@@ -296,3 +296,40 @@ async fn no_server_takes_their_name() {
     let refused = builder(&scratch).tool(taken).build().await.unwrap_err();
     assert!(refused.to_string().contains("`airlock`"), "{refused}");
 }
+
+/// Takes its time, and cannot be stopped meanwhile.
+#[derive(Default)]
+struct Slow(std::sync::atomic::AtomicUsize);
+
+impl Librarian for Slow {
+    fn search(&self, _: &serde_json::Map<String, Value>) -> Result<Value, String> {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        std::thread::sleep(std::time::Duration::from_millis(60));
+        Ok(json!({"tools": [], "total": 0}))
+    }
+
+    fn describe(&self, _: &serde_json::Map<String, Value>) -> Result<Described, String> {
+        Err("nothing is described here".into())
+    }
+}
+
+#[tokio::test]
+async fn searches_that_are_begun_at_once_end_with_the_time_of_their_run() {
+    let scratch = Scratch::new();
+    let limits = Limits {
+        run_wall_ms_max: 200,
+        ..Limits::default()
+    };
+    let broker = builder(&scratch).limits(limits).build().await.unwrap();
+    let slow = Arc::new(Slow::default());
+    let seat = Seat {
+        librarian: Some(slow.clone() as Arc<dyn Librarian>),
+        ..Seat::default()
+    };
+    let script = "const all = Array.from({length: 30}, () => airlock.search({}));
+                  return await Promise.all(all)";
+    let report = broker.run_in(seat, Script::body(script)).report().await;
+    assert_eq!(report.code, Some(airlock_core::code::Code::LimitTime));
+    let begun = slow.0.load(std::sync::atomic::Ordering::Relaxed);
+    assert!((1..=5).contains(&begun), "{begun} searches");
+}

@@ -169,7 +169,7 @@ impl<'a> Hands<'a> {
                 // What cannot be kept gives no use when one is claimed.
                 Effect::Keep(grant) => drop(self.broker.keep(*grant).await),
                 Effect::Claim { call, grant } => self.claim(call, grant),
-                Effect::Call(call) => self.call(call),
+                Effect::Call(call) => self.call(call, run),
                 Effect::Ask(question) => self.ask(question),
                 Effect::Carry(inquiry) => {
                     let within = Duration::from_millis(self.limits.ask_wall_ms_max);
@@ -203,10 +203,10 @@ impl<'a> Hands<'a> {
         Ok(())
     }
 
-    fn call(&mut self, call: AuthorizedCall) {
+    fn call(&mut self, call: AuthorizedCall, run: &Run) {
         match call.catalog_tool().whose {
             Whose::Other => {}
-            Whose::OwnWithin => return self.call_own(call),
+            Whose::OwnWithin => return self.call_own(call, run),
             Whose::OwnBeyond => return self.extract(call),
         }
         let id = call.id();
@@ -252,15 +252,16 @@ impl<'a> Hands<'a> {
             .push(Abortable::new(Box::pin(bounded), registration));
     }
 
-    /// It computes a little and waits for nobody.
-    fn call_own(&mut self, call: AuthorizedCall) {
+    /// It computes a little and waits for nobody. Many of them are a lot, so each begins only
+    /// while the run may go on.
+    fn call_own(&mut self, call: AuthorizedCall, run: &Run) {
         let CallParts { id, tool, args, .. } = call.into_parts();
+        let is_over = self.cancel.is_cancelled() || self.now_ms() >= run.deadline_at_ms();
+        let not_sent = |why: &str| (Reply::NotSent { why: why.into() }, Vec::new());
         let (mut reply, disclosed) = match self.librarian {
+            _ if is_over => not_sent("the run ends"),
             Some(librarian) => own::ask(librarian, &tool, args.value()),
-            None => {
-                let why = "nobody answers it here".into();
-                (Reply::NotSent { why }, Vec::new())
-            }
+            None => not_sent("nobody answers it here"),
         };
         strike::reply(&self.broker.secrets, &mut reply);
         if !disclosed.is_empty() {

@@ -2,6 +2,7 @@
 //! carried when the machine says so, and is told to its server when that is recorded.
 
 use std::collections::HashMap;
+use std::future::ready;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -34,6 +35,10 @@ pub(super) struct Inquiries<'a> {
 /// One that its server was not told the end of.
 struct Open {
     wants: Wants,
+    /// A form that nothing has to be filled in in.
+    may_be_empty: bool,
+    /// A credential stands where it cannot be struck without changing what is asked.
+    is_unfit: bool,
     /// Until it is carried.
     inquiry: Option<Inquiry>,
     abort: Option<AbortHandle>,
@@ -70,11 +75,14 @@ impl<'a> Inquiries<'a> {
             heard.push(self.enter(raised, secrets));
         }
         while let Poll::Ready(Some(carried)) = self.carried.poll_next_unpin(cx) {
-            let Ok((inquiry, said)) = carried else {
+            let Ok((inquiry, mut said)) = carried else {
                 continue;
             };
+            if let Some(Said::Error { message, .. }) = &mut said {
+                secrets.strike_text(message);
+            }
             if let Some(open) = self.open.get_mut(&inquiry) {
-                let (end, told) = inquiry::judge(open.wants, said);
+                let (end, told) = inquiry::judge(open.wants, open.may_be_empty, said);
                 open.answer = Some(told);
                 heard.push(Event::InquiryEnded { inquiry, end });
             }
@@ -99,9 +107,11 @@ impl<'a> Inquiries<'a> {
         self.latest += 1;
         let (id, wants) = (InquiryId(self.latest), inquiry.wants);
         let digest = canonical::digest(&json!({"wants": wants, "params": inquiry.params}));
-        secrets.strike_value(&mut inquiry.params);
+        let is_unfit = secrets.strike_whole(&mut inquiry.params);
         let open = Open {
             wants,
+            may_be_empty: inquiry::may_be_empty(&inquiry.params),
+            is_unfit,
             inquiry: Some(inquiry),
             abort: None,
             answer: None,
@@ -125,7 +135,11 @@ impl<'a> Inquiries<'a> {
         let Some(inquiry) = open.inquiry.take() else {
             return;
         };
-        let said = carrier.carry(inquiry);
+        let said = if open.is_unfit {
+            Box::pin(ready(inquiry::unfit("a name in it is a known credential")))
+        } else {
+            carrier.carry(inquiry)
+        };
         let bounded = async move { (id, tokio::time::timeout(within, said).await.ok()) };
         let (abort, registration) = AbortHandle::new_pair();
         open.abort = Some(abort);

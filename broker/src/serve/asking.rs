@@ -10,10 +10,14 @@ use serde_json::{Map, Value, json};
 use super::rpc;
 use super::wish::Wishes;
 use crate::approver::{Approver, Asking};
+use crate::carrier::Said;
 use crate::render::escape;
 
 /// How a person is asked.
 pub(super) const METHOD: &str = "elicitation/create";
+
+/// What its keys begin with.
+const KEY: &str = "call-";
 
 const CONDITION_CHARS_MAX: usize = 2_000;
 /// Arguments that are shown; longer ones are cut, and the cut is named.
@@ -32,11 +36,18 @@ pub(super) struct ByHost(pub(super) Wishes);
 impl Approver for ByHost {
     fn ask(&self, question: Question) -> Asking<'_> {
         Box::pin(async move {
-            let key = format!("call-{}", question.call.0);
-            let result = self.0.want(key, METHOD, params(&question)).await;
-            result.as_ref().map_or(Answer::Unanswered, read)
+            let key = format!("{KEY}{}", question.call.0);
+            match self.0.want(key, METHOD, params(&question)).await {
+                Said::Result(result) => read(&result),
+                Said::Error { .. } | Said::Nothing => Answer::Unanswered,
+            }
         })
     }
+}
+
+/// Whether a wish of this key is a question of ours.
+pub(super) fn is_key(key: &str) -> bool {
+    key.starts_with(KEY)
 }
 
 fn params(question: &Question) -> Value {

@@ -57,7 +57,9 @@ pub(super) async fn go_on(desk: &Desk, request: &Request, state: &Value) -> Answ
     let responses = request.params.get("inputResponses");
     for wish in std::mem::take(&mut run.handed) {
         match responses.and_then(|it| it.get(&wish.key)) {
-            Some(response) => wish.fulfil(Some(response.clone())),
+            Some(response) => wish.fulfil(response.clone()),
+            // Nobody waits any more for what was withdrawn meanwhile.
+            None if wish.is_withdrawn() => {}
             None => run.handed.push(wish),
         }
     }
@@ -87,7 +89,8 @@ pub(super) fn wait_elsewhere(request: &Request, run: Suspended) -> Answered {
 }
 
 /// Goes on with a run that waited.
-pub(super) async fn resume(desk: &Desk, request: &Request, run: Suspended) -> Answered {
+pub(super) async fn resume(desk: &Desk, request: &Request, mut run: Suspended) -> Answered {
+    run.handed.retain(|wish| !wish.is_withdrawn());
     match (run.handed.is_empty(), request.era) {
         (true, _) => follow(desk, request, run).await,
         (false, Era::Modern) => hand_over(desk, request, run),

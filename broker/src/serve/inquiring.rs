@@ -1,6 +1,8 @@
 //! What a server asks in the middle of a call, as a host gets it: always with the
 //! server's name in front, and with no text that could pass for one of ours.
 
+mod fields;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,12 +11,11 @@ use serde_json::{Value, json};
 use super::asking;
 use super::rpc::put;
 use super::wish::Wishes;
-use crate::carrier::{Abilities, Carrier, Carrying, Inquiry, Remarks, Said, Wants};
+use crate::carrier::{Abilities, Carrier, Carrying, Inquiry, Remarks, Wants};
 use crate::render::escape;
+use crate::upstream::inquiry::unfit;
 
 const MESSAGE_CHARS_MAX: usize = 4_000;
-/// Of a title or description of a field.
-const LABEL_CHARS_MAX: usize = 400;
 /// Which server asks, for programs.
 pub(super) const SERVER_KEY: &str = "dev.airlock/server";
 
@@ -61,23 +62,24 @@ impl Carrier for ToHost {
     fn carry(&self, inquiry: Inquiry) -> Carrying<'_> {
         Box::pin(async move {
             let number = self.latest.fetch_add(1, Ordering::Relaxed) + 1;
-            let (method, params) = request(&inquiry);
             let key = format!("inquiry-{number}");
-            let result = self.wishes.want(key, method, params).await;
-            result.map_or(Said::Nothing, Said::Result)
+            match request(&inquiry) {
+                Ok((method, params)) => self.wishes.want(key, method, params).await,
+                Err(why) => unfit(why),
+            }
         })
     }
 }
 
-/// The method and params of the request to the host.
-fn request(inquiry: &Inquiry) -> (&'static str, Value) {
+/// The method and params of the request to the host; or why it cannot be shown to a person.
+fn request(inquiry: &Inquiry) -> Result<(&'static str, Value), &'static str> {
     let server = &*inquiry.server.0;
     let mut params = inquiry.params.clone();
     let method = match inquiry.wants {
         Wants::Form => {
             put(&mut params, "message", message(server, &inquiry.params));
-            if let Some(fields) = params.pointer_mut("/requestedSchema/properties") {
-                labels(fields);
+            if let Some(schema) = params.get_mut("requestedSchema") {
+                fields::make_plain(schema)?;
             }
             asking::METHOD
         }
@@ -95,7 +97,7 @@ fn request(inquiry: &Inquiry) -> (&'static str, Value) {
         Wants::Roots => "roots/list",
     };
     put(&mut params, "_meta", json!({ SERVER_KEY: server }));
-    (method, params)
+    Ok((method, params))
 }
 
 /// Nothing in it is hidden, and each line of the server's stands behind a mark.
@@ -117,20 +119,6 @@ fn message(server: &str, params: &Value) -> String {
     text
 }
 
-/// What is shown of the fields of a form; their values stay what the server wrote.
-fn labels(fields: &mut Value) {
-    let Some(fields) = fields.as_object_mut() else {
-        return;
-    };
-    for field in fields.values_mut() {
-        for key in ["title", "description"] {
-            if let Some(Value::String(text)) = field.get_mut(key) {
-                *text = escape::brief(text, LABEL_CHARS_MAX);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,13 +131,14 @@ mod tests {
             wants,
             params,
         })
+        .unwrap()
         .1
     }
 
     #[test]
     fn the_servers_name_stands_in_front_and_its_text_hides_nothing() {
         let theirs = "Allow call 1 of `bank.pay`?\n\u{202e}Yes\u{1b}[2J";
-        let field = json!({"type": "string", "title": "A\u{200b}B", "enum": ["a\u{200b}"]});
+        let field = json!({"type": "string", "title": "A\u{200b}B", "enum": ["a"]});
         let schema = json!({"type": "object", "properties": {"x": field}});
         let params = json!({"mode": "form", "message": theirs, "requestedSchema": schema});
         let form = asked(Wants::Form, params);
@@ -161,7 +150,7 @@ mod tests {
         );
         let field = &form["requestedSchema"]["properties"]["x"];
         assert_eq!(field["title"], "A\\u{200b}B");
-        assert_eq!(field["enum"], json!(["a\u{200b}"]));
+        assert_eq!(field["enum"], json!(["a"]));
         assert_eq!(form["_meta"][SERVER_KEY], "files");
 
         let sampling = asked(

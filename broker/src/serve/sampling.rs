@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 
+use super::rpc::shown;
 use super::wish::Wishes;
+use crate::carrier::Said;
 use crate::extract::{Extracting, Extraction, Extractor};
 
 const METHOD: &str = "sampling/createMessage";
@@ -36,9 +38,15 @@ impl Extractor for HostModel {
         Box::pin(async move {
             let number = self.latest.fetch_add(1, Ordering::Relaxed) + 1;
             let key = format!("extract-{number}");
-            let result = self.wishes.want(key, METHOD, params(&wanted)).await;
-            let result = result.ok_or("the host gave no answer of its model")?;
-            text_of(&result).ok_or("the host's model did not answer with text".into())
+            match self.wishes.want(key, METHOD, params(&wanted)).await {
+                Said::Result(result) => {
+                    text_of(&result).ok_or("the host's model did not answer with text".into())
+                }
+                Said::Error { message, .. } => {
+                    Err(format!("the host refused it: {}", shown(&message)))
+                }
+                Said::Nothing => Err("the host gave no answer of its model".into()),
+            }
         })
     }
 }

@@ -110,10 +110,12 @@ impl Suspended {
                     }
                     None => break,
                 },
-                Some(wish) = self.wanted.recv(), if carrying.has_room() => match self.way {
+                Some(wish) = self.wanted.recv() => match self.way {
                     Way::Return => {
                         self.hand(wish).await;
-                        return (Some(self), Followed::Wants);
+                        if !self.handed.is_empty() {
+                            return (Some(self), Followed::Wants);
+                        }
                     }
                     Way::Request => carrying.carry(wish),
                 },
@@ -143,6 +145,7 @@ impl Suspended {
         while let Ok(Some(more)) = timeout(MOMENT, self.wanted.recv()).await {
             self.handed.push(more);
         }
+        self.handed.retain(|wish| !wish.is_withdrawn());
     }
 
     fn note(&mut self, event: &RunEvent) {

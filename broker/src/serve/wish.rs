@@ -13,9 +13,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::asking;
 use super::request::Request;
+use crate::carrier::Said;
 
-/// Requests of ours that one run has open at its host at the same time; questions to the
-/// person come one by one.
+/// Requests of ours that one run has open at its host at the same time, beside a question to
+/// the person: those come one by one.
 const CARRIED_MAX: usize = 8;
 
 /// One request of ours, with the way back for its result.
@@ -25,8 +26,7 @@ pub(super) struct Wish {
     pub(super) key: String,
     pub(super) method: &'static str,
     pub(super) params: Value,
-    /// The result; none when the host cannot or will not.
-    reply: oneshot::Sender<Option<Value>>,
+    reply: oneshot::Sender<Said>,
 }
 
 /// Carries wishes from the thread of a run to whoever follows it. Cheap to clone.
@@ -48,13 +48,8 @@ impl Wishes {
         (Self(wishes), wanted)
     }
 
-    /// The result of the host; none when there is none. Dropping this withdraws the wish.
-    pub(super) async fn want(
-        &self,
-        key: String,
-        method: &'static str,
-        params: Value,
-    ) -> Option<Value> {
+    /// What the host says. Dropping this withdraws the wish.
+    pub(super) async fn want(&self, key: String, method: &'static str, params: Value) -> Said {
         let (reply, replied) = oneshot::channel();
         let wish = Wish {
             key,
@@ -62,8 +57,10 @@ impl Wishes {
             params,
             reply,
         };
-        self.0.send(wish).ok()?;
-        replied.await.ok().flatten()
+        if self.0.send(wish).is_err() {
+            return Said::Nothing;
+        }
+        replied.await.unwrap_or(Said::Nothing)
     }
 }
 
@@ -74,8 +71,13 @@ impl Wish {
     }
 
     /// Nobody waits any more when it was withdrawn meanwhile.
-    pub(super) fn fulfil(self, result: Option<Value>) {
-        let _ = self.reply.send(result);
+    pub(super) fn fulfil(self, result: Value) {
+        let _ = self.reply.send(Said::Result(result));
+    }
+
+    /// Nobody wants it any more.
+    pub(super) fn is_withdrawn(&self) -> bool {
+        self.reply.is_closed()
     }
 }
 
@@ -84,10 +86,11 @@ type Open<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 /// The wishes of one run that are on their way as requests of ours.
 pub(super) struct Carrying<'a> {
     request: &'a Request,
-    /// A person is asked one thing at a time.
+    /// A person is asked one thing at a time: what airlock asks before what servers do.
     asking: Option<Open<'a>>,
-    to_ask: VecDeque<Wish>,
+    to_ask: [VecDeque<Wish>; 2],
     others: FuturesUnordered<Open<'a>>,
+    to_carry: VecDeque<Wish>,
 }
 
 impl<'a> Carrying<'a> {
@@ -95,13 +98,10 @@ impl<'a> Carrying<'a> {
         Self {
             request,
             asking: None,
-            to_ask: VecDeque::new(),
+            to_ask: Default::default(),
             others: FuturesUnordered::new(),
+            to_carry: VecDeque::new(),
         }
-    }
-
-    pub(super) fn has_room(&self) -> bool {
-        self.others.len() < CARRIED_MAX
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -109,12 +109,13 @@ impl<'a> Carrying<'a> {
     }
 
     pub(super) fn carry(&mut self, wish: Wish) {
-        if wish.method == asking::METHOD {
-            self.to_ask.push_back(wish);
-            self.ask_next();
-        } else {
-            self.others.push(Box::pin(carry(self.request, wish)));
+        let [approvals, forms] = &mut self.to_ask;
+        match wish.method {
+            asking::METHOD if asking::is_key(&wish.key) => approvals.push_back(wish),
+            asking::METHOD => forms.push_back(wish),
+            _ => self.to_carry.push_back(wish),
         }
+        self.go_on();
     }
 
     /// One of them has come back, or was withdrawn.
@@ -132,16 +133,26 @@ impl<'a> Carrying<'a> {
         };
         if is_answer {
             self.asking = None;
-            self.ask_next();
         }
+        self.go_on();
     }
 
-    fn ask_next(&mut self) {
+    fn go_on(&mut self) {
         if self.asking.is_none() {
-            let next = self.to_ask.pop_front();
+            let next = self.to_ask.iter_mut().find_map(next);
             self.asking = next.map(|wish| Box::pin(carry(self.request, wish)) as Open<'a>);
         }
+        while self.others.len() < CARRIED_MAX
+            && let Some(wish) = next(&mut self.to_carry)
+        {
+            self.others.push(Box::pin(carry(self.request, wish)));
+        }
     }
+}
+
+/// The first that somebody still wants.
+fn next(waiting: &mut VecDeque<Wish>) -> Option<Wish> {
+    std::iter::from_fn(|| waiting.pop_front()).find(|wish| !wish.is_withdrawn())
 }
 
 async fn carry(request: &Request, wish: Wish) {
@@ -156,7 +167,7 @@ async fn carry(request: &Request, wish: Wish) {
         biased;
         // Nobody waits for it any more.
         () = reply.closed() => {}
-        result = asked => drop(reply.send(result)),
+        said = asked => drop(reply.send(said)),
     }
 }
 
@@ -173,7 +184,7 @@ mod tests {
                 wish.as_request(),
                 json!({"method": "roots/list", "params": {"a": 1}})
             );
-            wish.fulfil(Some(json!({"b": 2})));
+            wish.fulfil(json!({"b": 2}));
             drop(wanted.recv().await);
         };
         let script = async {
@@ -183,9 +194,9 @@ mod tests {
             (first, second)
         };
         let (told, ()) = futures_util::join!(script, host);
-        assert_eq!(told, (Some(json!({"b": 2})), None));
+        assert_eq!(told, (Said::Result(json!({"b": 2})), Said::Nothing));
         drop(wanted);
         let gone = wishes.want("x-3".into(), "roots/list", json!({})).await;
-        assert_eq!(gone, None);
+        assert_eq!(gone, Said::Nothing);
     }
 }

@@ -20,9 +20,10 @@ use super::jsonrpc::{self, METHOD_NOT_FOUND};
 use super::wall::Wall;
 use crate::carrier::{Abilities, Inquiry, Remarks};
 
-pub(crate) use judge::{judge, refused};
+pub(crate) use judge::{judge, may_be_empty, refused, unfit};
 pub(crate) use remark::notified;
 
+const INVALID_PARAMS: i64 = -32_602;
 const INTERNAL: i64 = -32_603;
 /// Inquiries of one run that are open at the same time.
 const OPEN_MAX: usize = 16;

@@ -290,3 +290,50 @@ fn a_command_line_run_has_nobody_to_be_asked() {
     let ended = home.run(["run", &script, "--server", &server, "--allow", "*.*"]);
     assert!(ended.stderr.contains("cannot be asked"), "{ended}");
 }
+
+/// The last journal has this end of an inquiry.
+fn ended(home: &Home, end: &str) {
+    home.verify_all();
+    let journals = home.journals();
+    let journal = std::fs::read_to_string(&journals[0]).unwrap();
+    assert!(journal.contains(&format!(r#""end":"{end}""#)), "{journal}");
+}
+
+#[test]
+fn a_host_that_refuses_is_not_a_person_who_put_it_away() {
+    let serving = serving("");
+    let host = serving.session(&json!({"elicitation": {}}));
+    let mut run = host.begin(1, "tools/call", &running(CODE));
+    let asked = run.told("elicitation/create");
+    host.refuse(&asked["id"], -32_601, "no forms\u{202e} here");
+    let result = run.answer(1).to_string();
+    assert!(!result.contains("cancel"), "{result}");
+    assert!(
+        result.contains("no forms") && !result.contains('\u{202e}'),
+        "{result}"
+    );
+    ended(&serving.home, "declined");
+}
+
+#[test]
+fn a_form_with_a_credential_for_a_name_reaches_nobody() {
+    let home = Home::new();
+    let (program, log) = (program("fixture-server"), home.path().join("fixture.log"));
+    let config = format!(
+        "[servers.test]\ncommand = \"{}\"\nargs = [\"{}\"]\nenv = {{ TOKEN = \"username\" }}\n",
+        program.display(),
+        log.display()
+    );
+    let config = home.write("airlock.toml", config).display().to_string();
+    let more = ["--config", &config];
+    let serving = Serving::start_in(home, ARGS.into_iter().chain(more));
+    let host = serving.session(&json!({"elicitation": {}}));
+    let mut run = host.begin(1, "tools/call", &running(CODE));
+    let mut heard = String::new();
+    while let Some(message) = run.next_message() {
+        assert_ne!(message["method"], "elicitation/create", "{message}");
+        heard.push_str(&message.to_string());
+    }
+    assert!(heard.contains("a known credential"), "{heard}");
+    ended(&serving.home, "declined");
+}

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sandbox_protocol::{CallOutcome, CallTicket, Failure, OpenCall, Outcome};
 
 use crate::call::{Args, BadArgs, Call, Site};
-use crate::catalog::Tool;
+use crate::catalog::{Tool, Whose};
 use crate::code::Code;
 use crate::decide::{AuthorizedCall, Covered, Decision, Pending, Refusal, again, cut, decide};
 use crate::id::{CallId, Digest, ToolId};
@@ -77,6 +77,8 @@ pub(super) struct Calls {
     /// Of all calls that are not over.
     pub(super) args_open_bytes: usize,
     pub(super) in_flight: u32,
+    /// Those of them that have a value read.
+    extracting: u32,
 }
 
 impl Calls {
@@ -93,9 +95,11 @@ impl Calls {
     }
 
     /// Nothing but a human's answer can bring this run forward; so many calls in flight wait
-    /// for the host.
+    /// for the host. A value that is read beside a question may be read by the same host, which
+    /// brings what it has in hand back together.
     pub(super) fn is_only_asking(&self, inquiring: u32) -> bool {
-        let others = self.in_flight.saturating_sub(inquiring) + self.claiming;
+        let of_host = inquiring + self.extracting;
+        let others = self.in_flight.saturating_sub(of_host) + self.claiming;
         (inquiring > 0 || !self.asking.is_empty()) && others == 0 && self.queue.is_empty()
     }
 
@@ -156,7 +160,10 @@ impl Calls {
                     *count = count.saturating_sub(1);
                 }
             }
-            Stage::InFlight { .. } => self.in_flight -= 1,
+            Stage::InFlight { tool, .. } => {
+                self.in_flight -= 1;
+                self.extracting -= u32::from(is_extraction(tool));
+            }
             Stage::Claiming(_) => self.claiming -= 1,
             Stage::Queued(_) | Stage::Covered(_) | Stage::Over => {}
         }
@@ -178,7 +185,10 @@ impl Calls {
                     self.to_ask.push_back(call);
                 }
             }
-            Stage::InFlight { .. } => self.in_flight += 1,
+            Stage::InFlight { tool, .. } => {
+                self.in_flight += 1;
+                self.extracting += u32::from(is_extraction(tool));
+            }
             Stage::Claiming(_) => self.claiming += 1,
             Stage::Queued(_) | Stage::Covered(_) => self.queue.push_back(call),
             Stage::Over => {}
@@ -451,4 +461,8 @@ impl Run {
         );
         self.out.call(call);
     }
+}
+
+fn is_extraction(tool: &Tool) -> bool {
+    tool.whose == Whose::OwnBeyond
 }

@@ -152,6 +152,7 @@ impl Run {
                 record.stage = Stage::Over;
                 record.outcome = Some(ReportedOutcome::NotSent);
                 record.code = Some(Code::JournalUnwritable);
+                // The run ends: nothing asks any more what its calls wait for.
                 self.calls.in_flight -= 1;
             }
         }

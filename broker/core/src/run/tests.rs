@@ -61,7 +61,11 @@ struct World {
 
 impl World {
     fn start(rule_lines: &[&str], limits: Limits) -> Self {
-        let (run, effects) = Run::start(spec(rule_lines, limits), T0);
+        Self::of(spec(rule_lines, limits))
+    }
+
+    fn of(spec: RunSpec) -> Self {
+        let (run, effects) = Run::start(spec, T0);
         assert_eq!(
             effects.iter().map(describe).collect::<Vec<_>>(),
             ["append run-started", "start"]

@@ -3,7 +3,8 @@
 use regex::{Regex, RegexBuilder};
 
 const PATTERN_BYTES_MAX: usize = 1_000;
-const COMPILED_BYTES_MAX: usize = 1024 * 1024;
+/// What a pattern costs at a byte goes with its states.
+const COMPILED_BYTES_MAX: usize = 64 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPattern {
@@ -11,8 +12,10 @@ pub enum BadPattern {
     TooLong,
     #[error("the pattern is no regular expression: {0}")]
     Syntax(String),
-    #[error("the pattern needs too much memory")]
+    #[error("the pattern needs too much memory; use a simpler one")]
     TooLarge,
+    #[error("the pattern takes too long; use a simpler one, or search by words")]
+    TooSlow,
 }
 
 #[derive(Debug)]

@@ -100,7 +100,7 @@ pub(super) async fn call(
     args: &Map<String, Value>,
 ) -> Option<Answered> {
     let answered = match name {
-        SEARCH => search::call(shelf, args),
+        SEARCH => search::call(shelf, args).await,
         DETAILS => details::call(desk, shelf, request, args),
         RUN => run::call(desk, shelf, request, args).await,
         RESUME => resume::call(desk, request, args).await,

@@ -1,10 +1,13 @@
 //! `search_tools`: from words to tools, in the detail that is wanted.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use airlock_core::search::BadPattern;
+use airlock_core::search::Index;
 use codegen::declare::Level;
 use serde_json::{Map, Value, json};
+use tokio::task::spawn_blocking;
 
 use super::{Answered, names, only};
 use crate::broker::Known;
@@ -49,11 +52,29 @@ struct Wanted<'a> {
     limit: usize,
 }
 
-pub(super) fn call(shelf: &Shelf, args: &Map<String, Value>) -> Answered {
-    match wanted(args).and_then(|wanted| found(shelf, &wanted).map(|found| (wanted, found))) {
+pub(super) async fn call(shelf: &Shelf, args: &Map<String, Value>) -> Answered {
+    match search(shelf, args).await {
         Ok((wanted, found)) => answer(shelf, &wanted, &found),
         Err(why) => Answered::wrong(why),
     }
+}
+
+async fn search<'a>(
+    shelf: &'a Shelf,
+    args: &'a Map<String, Value>,
+) -> Result<(Wanted<'a>, Vec<&'a Shown>), String> {
+    let wanted = wanted(args)?;
+    check(shelf, &wanted)?;
+    let places = if wanted.is_regex {
+        // It computes for a while, which is no work for a thread that others wait for.
+        let (index, pattern) = (Arc::clone(&shelf.index), wanted.query.to_owned());
+        let matching = spawn_blocking(move || matching(&index, &pattern));
+        matching.await.map_err(|_| "the search failed")??
+    } else {
+        places(shelf, &wanted)?
+    };
+    let found = found(shelf, &wanted, places);
+    Ok((wanted, found))
 }
 
 /// `airlock.search`: what a program is told of a search.
@@ -62,7 +83,8 @@ pub(in crate::serve) fn search_in_script(
     args: &Map<String, Value>,
 ) -> Result<Value, String> {
     let wanted = wanted(args)?;
-    let found = found(shelf, &wanted)?;
+    check(shelf, &wanted)?;
+    let found = found(shelf, &wanted, places(shelf, &wanted)?);
     let best: Vec<&Shown> = found.iter().take(wanted.limit).copied().collect();
     Ok(structured(shelf, &wanted, &best, found.len()))
 }
@@ -111,7 +133,8 @@ fn wanted(args: &Map<String, Value>) -> Result<Wanted<'_>, String> {
     })
 }
 
-fn found<'a>(shelf: &'a Shelf, wanted: &Wanted<'_>) -> Result<Vec<&'a Shown>, String> {
+/// Whether there is what it is narrowed to.
+fn check(shelf: &Shelf, wanted: &Wanted<'_>) -> Result<(), String> {
     let known = |name: &String| {
         let mut tools = shelf.tools.iter();
         let mut servers = shelf.known.servers.iter();
@@ -132,14 +155,26 @@ fn found<'a>(shelf: &'a Shelf, wanted: &Wanted<'_>) -> Result<Vec<&'a Shown>, St
             "there is no server `{unknown}`; there are {servers}"
         ));
     }
-    let places: Vec<usize> = match (wanted.query, wanted.is_regex) {
-        ("", _) => (0..shelf.tools.len()).collect(),
-        (pattern, true) => shelf
-            .index
-            .matching(pattern)
-            .map_err(|bad: BadPattern| bad.to_string())?,
-        (query, false) => shelf.ranked(query),
-    };
+    Ok(())
+}
+
+fn places(shelf: &Shelf, wanted: &Wanted<'_>) -> Result<Vec<usize>, String> {
+    match (wanted.query, wanted.is_regex) {
+        ("", _) => Ok((0..shelf.tools.len()).collect()),
+        (pattern, true) => matching(&shelf.index, pattern),
+        (query, false) => Ok(shelf.ranked(query)),
+    }
+}
+
+/// Nobody can stop it meanwhile, so that it stops by itself.
+fn matching(index: &Index, pattern: &str) -> Result<Vec<usize>, String> {
+    const WALL: Duration = Duration::from_millis(100);
+    let begun = Instant::now();
+    let found = index.matching(pattern, || begun.elapsed() < WALL);
+    found.map_err(|bad| bad.to_string())
+}
+
+fn found<'a>(shelf: &'a Shelf, wanted: &Wanted<'_>, places: Vec<usize>) -> Vec<&'a Shown> {
     let chosen = |shown: &&Shown| {
         wanted.servers.is_empty()
             || wanted
@@ -153,7 +188,7 @@ fn found<'a>(shelf: &'a Shelf, wanted: &Wanted<'_>) -> Result<Vec<&'a Shown>, St
     let now = shelf.broker.known();
     let fits =
         |shown: &&Shown| wanted.filter == Filter::default() || wanted.filter.fits(&now, shown);
-    Ok(shown.filter(chosen).filter(fits).collect())
+    shown.filter(chosen).filter(fits).collect()
 }
 
 fn categories(shelf: &Shelf) -> BTreeSet<String> {

@@ -147,3 +147,42 @@ async fn a_run_that_does_not_wait_cannot_be_resumed() {
         }
     }
 }
+
+/// Its question is not needed any more when it returns.
+const LEAVES: &str = "word.ask({text: 'x'}).catch(() => {}); await word.echo({text: 'y'});
+    await new Promise((done) => setTimeout(done, 200)); return 2";
+
+#[tokio::test]
+async fn a_question_that_is_not_asked_any_more_is_taken_back_from_the_host() {
+    for way in WAYS.into_iter().filter(|it| it.era == Era::Legacy) {
+        let mut host = Host::connect_as(way, all(), json!({"elicitation": {}})).await;
+        let params = json!({"name": "run_script", "arguments": {"code": LEAVES}});
+        let id = host.begin("tools/call", params).await;
+        let asked = host.asked().await;
+        let result = host.answer_to(id).await.unwrap();
+        assert_eq!(result["structuredContent"]["value"], 2, "{way}: {result}");
+        let is_taken_back = |it: &Value| {
+            it["method"] == "notifications/cancelled" && it["params"]["requestId"] == asked["id"]
+        };
+        assert!(
+            host.told.iter().any(is_taken_back),
+            "{way}: {:?}",
+            host.told
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_comes_back_without_an_answer_hears_the_end_of_what_went_on_meanwhile() {
+    for way in WAYS.into_iter().filter(|it| it.era == Era::Modern) {
+        let capabilities = json!({"elicitation": {"form": {}}});
+        let mut host = Host::connect_as(way, all(), capabilities).await;
+        let mut params = json!({"name": "run_script", "arguments": {"code": LEAVES}});
+        let first = host.request("tools/call", params.clone()).await.unwrap();
+        assert_eq!(first["resultType"], "input_required", "{way}: {first}");
+        tokio::time::sleep(std::time::Duration::from_millis(400)).await;
+        params["requestState"] = first["requestState"].clone();
+        let second = host.request("tools/call", params).await.unwrap();
+        assert_eq!(second["structuredContent"]["value"], 2, "{way}: {second}");
+    }
+}

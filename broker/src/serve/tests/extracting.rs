@@ -69,7 +69,10 @@ async fn the_model_of_a_host_of_the_older_era_is_asked_by_a_request() {
         let error = json!({"code": -1, "message": "User rejected sampling request"});
         let reply = json!({"jsonrpc": "2.0", "id": asked["id"], "error": error});
         host.say(&reply.to_string()).await;
-        check(&host.answer_to(id).await.unwrap(), &Err("gave no answer"));
+        check(
+            &host.answer_to(id).await.unwrap(),
+            &Err("refused it: User rejected sampling request"),
+        );
     }
 }
 

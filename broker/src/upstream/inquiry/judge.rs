@@ -3,14 +3,30 @@
 use airlock_core::inquiry::{InquiryEnd, Wants};
 use serde_json::{Value, json};
 
-use super::{INTERNAL, Refused, Told};
+use super::{INTERNAL, INVALID_PARAMS, Refused, Told};
 use crate::carrier::Said;
+use crate::render::escape;
 
 /// Of an error of a host.
 const MESSAGE_CHARS_MAX: usize = 1_000;
 
+/// Whether a form can be accepted with nothing in it.
+pub(crate) fn may_be_empty(params: &Value) -> bool {
+    let required = params.pointer("/requestedSchema/required");
+    let required = required.and_then(Value::as_array);
+    required.is_none_or(Vec::is_empty)
+}
+
+/// Said in place of a host that cannot be asked this.
+pub(crate) fn unfit(why: &str) -> Said {
+    Said::Error {
+        code: INVALID_PARAMS,
+        message: why.to_owned(),
+    }
+}
+
 /// What came of carrying an inquiry, and what its server is told; none is no answer in time.
-pub(crate) fn judge(wants: Wants, said: Option<Said>) -> (InquiryEnd, Told) {
+pub(crate) fn judge(wants: Wants, may_be_empty: bool, said: Option<Said>) -> (InquiryEnd, Told) {
     let is_of_person = matches!(wants, Wants::Form | Wants::Address);
     match said {
         None if is_of_person => (InquiryEnd::Expired, Ok(json!({"action": "cancel"}))),
@@ -19,11 +35,13 @@ pub(crate) fn judge(wants: Wants, said: Option<Said>) -> (InquiryEnd, Told) {
             (InquiryEnd::Dismissed, Ok(json!({"action": "cancel"})))
         }
         Some(Said::Nothing) => (InquiryEnd::Dismissed, Err(refused(InquiryEnd::Dismissed))),
+        // Not the person: nobody says that they saw it.
         Some(Said::Error { code, message }) => {
-            let message = message.chars().take(MESSAGE_CHARS_MAX).collect::<String>();
+            let code = if is_of_person { INTERNAL } else { code };
+            let message = escape::brief(&message, MESSAGE_CHARS_MAX);
             (InquiryEnd::Declined, Err(Refused::new(code, message)))
         }
-        Some(Said::Result(result)) => match answer(wants, result) {
+        Some(Said::Result(result)) => match answer(wants, may_be_empty, result) {
             Some((end, result)) => (end, Ok(result)),
             None => (InquiryEnd::Invalid, Err(refused(InquiryEnd::Invalid))),
         },
@@ -31,12 +49,16 @@ pub(crate) fn judge(wants: Wants, said: Option<Said>) -> (InquiryEnd, Told) {
 }
 
 /// The answer as the protocol has it, and nothing besides.
-fn answer(wants: Wants, mut result: Value) -> Option<(InquiryEnd, Value)> {
+fn answer(wants: Wants, may_be_empty: bool, mut result: Value) -> Option<(InquiryEnd, Value)> {
     let members = result.as_object_mut()?;
     match wants {
         Wants::Form | Wants::Address => match members.get("action")?.as_str()? {
             "accept" if wants == Wants::Form => {
-                let content = members.remove("content").filter(Value::is_object)?;
+                let content = match members.remove("content") {
+                    Some(content @ Value::Object(_)) => content,
+                    None | Some(Value::Null) if may_be_empty => json!({}),
+                    _ => return None,
+                };
                 let accepted = json!({"action": "accept", "content": content});
                 Some((InquiryEnd::Answered, accepted))
             }
@@ -131,7 +153,7 @@ mod tests {
                 Ok(json!({"roots": []})),
             ),
         ] {
-            assert_eq!(judge(wants, came), (end, expected), "{wants:?}");
+            assert_eq!(judge(wants, false, came), (end, expected), "{wants:?}");
         }
         for (wants, value) in [
             (Wants::Form, json!({"action": "accept"})),
@@ -140,16 +162,30 @@ mod tests {
             (Wants::Sampling, json!({"role": "assistant", "content": {}})),
             (Wants::Roots, json!({"roots": 1})),
         ] {
-            let (end, told) = judge(wants, said(value.clone()));
+            let (end, told) = judge(wants, false, said(value.clone()));
             assert_eq!((end, told.is_err()), (InquiryEnd::Invalid, true), "{value}");
         }
-        let refused = judge(
-            Wants::Sampling,
-            Some(Said::Error {
-                code: -1,
-                message: "no".into(),
-            }),
-        );
-        assert_eq!(refused, (InquiryEnd::Declined, Err(Refused::new(-1, "no"))));
+        for (wants, code) in [(Wants::Sampling, -1), (Wants::Form, INTERNAL)] {
+            let message = "no\u{1b}[2J".into();
+            let refused = judge(wants, false, Some(Said::Error { code: -1, message }));
+            let told = Err(Refused::new(code, "no\\u{1b}[2J"));
+            assert_eq!(refused, (InquiryEnd::Declined, told));
+        }
+    }
+
+    #[test]
+    fn a_form_that_wants_nothing_is_confirmed_with_nothing() {
+        let accepted = || Some(Said::Result(json!({"action": "accept"})));
+        for (required, end) in [
+            (Value::Null, InquiryEnd::Answered),
+            (json!([]), InquiryEnd::Answered),
+            (json!(["x"]), InquiryEnd::Invalid),
+        ] {
+            let params = json!({"requestedSchema": {"properties": {}, "required": required}});
+            let judged = judge(Wants::Form, may_be_empty(&params), accepted());
+            assert_eq!(judged.0, end, "{params}");
+        }
+        let (_, told) = judge(Wants::Form, true, accepted());
+        assert_eq!(told, Ok(json!({"action": "accept", "content": {}})));
     }
 }

@@ -7,11 +7,10 @@ use airlock_core::json::{self, Bounds};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::Refused;
+use super::{INVALID_PARAMS, Refused};
 use crate::carrier::{Abilities, Inquiry};
 use crate::upstream::jsonrpc::METHOD_NOT_FOUND;
 
-const INVALID_PARAMS: i64 = -32_602;
 const BOUNDS: Bounds = Bounds {
     bytes_max: 4 * 1024 * 1024,
     depth_max: 64,

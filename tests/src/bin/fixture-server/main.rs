@@ -119,7 +119,11 @@ impl Fixture {
                 if let Some(result) = shelves::answer(method, &message["params"]) {
                     return answer(id, &result);
                 }
-                let error = json!({"code": -32601, "message": "no such method"});
+                let (code, message) = match method {
+                    "resources/read" => (-32002, "no such resource"),
+                    _ => (-32601, "no such method"),
+                };
+                let error = json!({"code": code, "message": message});
                 return send(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
             }
         };

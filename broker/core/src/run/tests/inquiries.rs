@@ -1,6 +1,7 @@
 //! What servers ask of the host: recorded, carried, ended, and not on the run's time.
 
 use super::*;
+use crate::catalog::Whose;
 use crate::code::Code;
 use crate::inquiry::{Inquiry, InquiryEnd, InquiryId, Wants};
 use crate::limits::INQUIRIES_MAX;
@@ -128,5 +129,25 @@ fn another_call_under_way_keeps_the_time_the_runs() {
     world.hear(0, waits(&[(0, 0), (1, 1)]));
     world.hear(10, inquired(1, 1));
     world.hear(110, Event::Woke);
+    assert_eq!(world.report().code, Some(Code::LimitTime));
+}
+
+#[test]
+fn a_value_that_is_read_beside_a_question_lets_the_time_stand_still() {
+    let limits = Limits {
+        run_wall_ms_max: 100,
+        human_wall_ms_max: 1_000,
+        ..Limits::default()
+    };
+    let mut spec = spec(&["ask fs.write", "allow *"], limits);
+    let mut tools: Vec<_> = TOOLS.iter().map(|id| tool(id)).collect();
+    tools[2].whose = Whose::OwnBeyond;
+    spec.standing.catalog = Arc::new(catalog_of(tools));
+    let mut world = World::of(spec);
+    world.hear(0, waits(&[(0, 1), (1, 2)]));
+    assert_eq!(world.hear(900, Event::Woke), [""; 0]);
+    // Beside nothing but the extraction the time is the run's.
+    world.hear(910, answers(1, Answer::Refuse));
+    world.hear(1_010, Event::Woke);
     assert_eq!(world.report().code, Some(Code::LimitTime));
 }
