@@ -28,7 +28,7 @@ const DEFECTS: [Defect; 2] = [
     // With the flag `v`, going on behind a match of nothing goes into the middle of a character.
     Defect {
         bare: "",
-        said: &[("v')", 1)],
+        said: &[("v')", 1), ("v;", 1)],
     },
 ];
 

@@ -1,7 +1,10 @@
 //! The two realms that are compared, and what both offer beside the language.
 
+use boa_engine::object::builtins::JsArrayBuffer;
 use boa_engine::property::PropertyDescriptor;
-use boa_engine::{Context, JsObject, JsValue, NativeFunction, js_string};
+use boa_engine::{
+    Context, JsArgs, JsNativeError, JsObject, JsResult, JsValue, NativeFunction, js_string,
+};
 use guest_boa::Guest;
 
 /// Rounds of one loop, and calls in each other, after which a script is not worth waiting for.
@@ -44,6 +47,7 @@ impl Realm {
         let limits = context.runtime_limits_mut();
         limits.set_loop_iteration_limit(ROUNDS_MAX);
         limits.set_recursion_limit(CALLS_MAX);
+        realm.offer("detach", NativeFunction::from_fn_ptr(detach));
         Ok(realm)
     }
 
@@ -74,6 +78,17 @@ impl Realm {
         hide(&object, "global", global.clone().into());
         hide(&global, name, object.into());
     }
+}
+
+/// Takes a buffer's memory away, which a script cannot do in this engine.
+///
+/// # Errors
+/// When there is no buffer, or its memory is gone already.
+pub fn detach(_: &JsValue, args: &[JsValue], _: &mut Context) -> JsResult<JsValue> {
+    let missing = || JsNativeError::typ().with_message("no buffer");
+    let buffer = args.get_or_undefined(0).as_object().ok_or_else(missing)?;
+    JsArrayBuffer::from_object(buffer)?.detach(&JsValue::undefined())?;
+    Ok(JsValue::null())
 }
 
 fn hide(object: &JsObject, name: &str, value: JsValue) {

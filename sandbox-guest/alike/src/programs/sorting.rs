@@ -7,7 +7,7 @@ const MANY: &str = "const many = (f, n = 50) => Array.from({ length: n }, (_, i)
 /// Whether a comparison puts the items of a list into one order. Otherwise nobody can say
 /// what sorting makes of them.
 const STEADY: &str = "const steady = (list, compare) => { \
-    try { const items = [...Array.prototype.slice.call(list)].filter(item => item !== undefined); \
+    try { const items = Array.from({ length: list.length }, (_, i) => list[i]).filter(item => item !== undefined); \
     const signs = items.map(a => items.map(b => Math.sign(Number(compare(a, b))))); \
     const above = signs.map(row => row.filter(sign => sign > 0).length); \
     return signs.every((row, i) => row.every((sign, j) => sign === Math.sign(above[i] - above[j]))); \
@@ -139,7 +139,7 @@ const CHANGES: [&str; 5] = [
 impl Maker {
     pub(super) fn sorting(&mut self) -> Vec<String> {
         let mut statements = vec![MANY.to_owned(), STEADY.to_owned()];
-        let mut is_mixed = false;
+        let (mut is_mixed, mut is_told) = (false, false);
         if self.rarely() {
             let typed = self.one_of(&TYPED);
             statements.push(format!("let list = {typed};"));
@@ -151,21 +151,26 @@ impl Maker {
             };
             statements.push(format!("let list = {list};"));
             if self.chance.below(4) == 0 {
+                is_told = true;
                 statements.push(self.one_of(&TWISTS).to_owned());
             }
             if self.rarely() {
+                is_told = true;
                 let change = self.one_of(&CHANGES);
                 statements.push(self.change(change));
             }
         }
+        if self.chance.below(30) == 0 {
+            statements.push("detach(list.buffer ?? new ArrayBuffer(1));".to_owned());
+        }
         for _ in 0..self.times(1, 2) {
-            statements.push(self.sort(is_mixed));
+            statements.push(self.sort(is_mixed, is_told));
             statements.push("log(list);".to_owned());
         }
         statements
     }
 
-    fn sort(&mut self, is_mixed: bool) -> String {
+    fn sort(&mut self, is_mixed: bool, is_told: bool) -> String {
         let name = self.one_of(&["sort", "toSorted"]).to_owned();
         match self.chance.below(8) {
             0 => {
@@ -173,7 +178,7 @@ impl Maker {
                 Self::attempt(&format!("Array.prototype.{name}.call({value}, {compare})"))
             }
             // Whatever it answers, nothing is lost and nothing doubled.
-            1 if !is_mixed => format!(
+            1 if !is_mixed && !is_told => format!(
                 "{{ let turn = 0; const lie = () => (turn = (turn * 31 + 7) % 11) - 5; attempt(() => {{ const made = list.{name}(lie); return [made === list, made.length, [...made].map(String).sort()]; }}); list = [2, 1]; }}"
             ),
             2 if !is_mixed => {

@@ -5,11 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use boa_engine::object::builtins::JsArrayBuffer;
-use boa_engine::{
-    Context, JsArgs, JsError, JsNativeError, JsResult, JsValue, NativeFunction, Source, js_string,
-};
-use guest_alike::realm::Realm;
+use boa_engine::{Context, JsArgs, JsError, JsResult, JsValue, NativeFunction, Source, js_string};
+use guest_alike::realm::{Realm, detach};
 
 /// Everything that a test's head says and that matters here.
 pub(crate) struct Case {
@@ -169,13 +166,6 @@ fn create_realm(_: &JsValue, _: &[JsValue], context: &mut Context) -> JsResult<J
 fn eval_script(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let text = args.get_or_undefined(0).to_string(context)?;
     context.eval(Source::from_bytes(&text.to_std_string_escaped()))
-}
-
-fn detach(_: &JsValue, args: &[JsValue], _: &mut Context) -> JsResult<JsValue> {
-    let missing = || JsNativeError::typ().with_message("no buffer");
-    let buffer = args.get_or_undefined(0).as_object().ok_or_else(missing)?;
-    JsArrayBuffer::from_object(buffer)?.detach(&JsValue::undefined())?;
-    Ok(JsValue::null())
 }
 
 /// The tests below a folder, in order.
