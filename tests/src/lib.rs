@@ -16,4 +16,5 @@ pub mod solver;
 pub mod stage;
 pub mod stdio_host;
 pub mod typescript;
+pub mod typing;
 pub mod vitals;

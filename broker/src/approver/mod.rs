@@ -2,6 +2,7 @@
 //! from the run machine only, and no tool and no script can reach one.
 
 mod command;
+mod form;
 mod keyboard;
 mod question_text;
 mod terminal;

@@ -1,9 +1,12 @@
 //! The person at the terminal, through `/dev/tty`: what goes in and out of a
 //! pipe is never taken for an answer.
 
+mod inquiring;
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::sync::Arc;
 
 use airlock_core::decide::{Answer, Question};
 use rustix::fs::OFlags;
@@ -17,19 +20,20 @@ use super::{Approver, Asking};
 
 const WIDTH_UNKNOWN: usize = 80;
 
-/// One question after the other, whoever asks.
-#[derive(Debug)]
+/// One question after the other, whoever asks. Cheap to clone.
+#[derive(Debug, Clone)]
 pub struct Terminal {
-    screen: File,
-    turn: Mutex<()>,
+    screen: Arc<File>,
 }
+
+/// A process has one terminal, whoever asks there.
+static TURN: Mutex<()> = Mutex::const_new(());
 
 impl Terminal {
     /// Fails when this process has no terminal, or is in its background.
     pub fn open() -> io::Result<Self> {
         let terminal = Self {
-            screen: open(OFlags::empty())?,
-            turn: Mutex::new(()),
+            screen: Arc::new(open(OFlags::empty())?),
         };
         if terminal.is_in_foreground() {
             Ok(terminal)
@@ -39,10 +43,10 @@ impl Terminal {
     }
 
     async fn converse(&self, question: &Question) -> io::Result<Answer> {
-        let _turn = self.turn.lock().await;
+        let _turn = TURN.lock().await;
         let mut whole = false;
         // What was typed before the question was shown is no answer to it.
-        let _ = tcflush(&self.screen, QueueSelector::IFlush);
+        let _ = tcflush(&*self.screen, QueueSelector::IFlush);
         let mut keyboard = Keyboard::new(open(OFlags::NONBLOCK)?);
         let mut open = Shown {
             terminal: self,
@@ -80,15 +84,15 @@ impl Terminal {
     }
 
     fn write(&self, text: &str) -> io::Result<()> {
-        (&self.screen).write_all(text.as_bytes())
+        (&*self.screen).write_all(text.as_bytes())
     }
 
     fn is_in_foreground(&self) -> bool {
-        tcgetpgrp(&self.screen).is_ok_and(|group| group == getpgrp())
+        tcgetpgrp(&*self.screen).is_ok_and(|group| group == getpgrp())
     }
 
     fn width(&self) -> usize {
-        let columns = tcgetwinsize(&self.screen).map_or(0, |size| usize::from(size.ws_col));
+        let columns = tcgetwinsize(&*self.screen).map_or(0, |size| usize::from(size.ws_col));
         if columns == 0 {
             WIDTH_UNKNOWN
         } else {

@@ -1,6 +1,6 @@
 //! Who is asked, and what was said yes to beforehand.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,7 @@ use airlock_core::problem::Problem;
 use airlock_core::report::Report;
 use clap::Args;
 
+use super::asked::Asked;
 use super::grants::session_name;
 use super::options::usage;
 use super::screen::Screen;
@@ -50,7 +51,18 @@ impl ApprovalOptions {
         for path in &self.grants {
             builder = builder.grants(grants::read(path, now_ms)?);
         }
+        let builder = builder.carrier(Asked::new(self.person(config), screen));
         self.approver(builder, config, screen)
+    }
+
+    /// Whoever sits at the terminal answers servers too, unless nobody is to be asked anything.
+    /// A script that comes through stdin has nobody there who types.
+    fn person(&self, config: &Config) -> Option<Terminal> {
+        let is_there = std::io::stdin().is_terminal() && !self.no_ask;
+        if !is_there || self.nobody_answers(config) {
+            return None;
+        }
+        Terminal::open().ok()
     }
 
     /// Whether a grant is all that can help.

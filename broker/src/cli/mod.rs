@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 
 mod approvers;
+mod asked;
 mod check;
 mod demo_server;
 mod descriptions;

@@ -67,11 +67,13 @@ impl Progress {
                 state.latest = tool.to_string();
             }
             RunEvent::CallSettled { .. } => state.calls_open = state.calls_open.saturating_sub(1),
-            RunEvent::Asked { .. } => {
+            RunEvent::Asked { .. } | RunEvent::Inquired { .. } => {
                 state.asking += 1;
                 self.screen.clear_progress();
             }
-            RunEvent::Answered { .. } => state.asking = state.asking.saturating_sub(1),
+            RunEvent::Answered { .. } | RunEvent::InquiryEnded { .. } => {
+                state.asking = state.asking.saturating_sub(1)
+            }
             _ => {}
         }
     }

@@ -7,6 +7,7 @@ mod errors;
 mod exits;
 mod explain;
 mod grants;
+mod inquiring;
 mod journal;
 mod lock;
 mod policy;

@@ -1,0 +1,209 @@
+//! What a server asks in the middle of a call, at the terminal: a form, field by field,
+//! or an address to open. Nothing leaves before the person has seen all of it and said
+//! so, and what is no answer is none.
+
+use std::io;
+
+use rustix::fs::OFlags;
+use rustix::termios::{QueueSelector, tcflush};
+use serde_json::{Map, Value, json};
+
+use super::{Shown, TURN, Terminal, open};
+use crate::approver::form::{Form, said};
+use crate::approver::keyboard::Keyboard;
+use crate::carrier::{Inquiry, Said, Wants};
+use crate::render::escape;
+
+const MESSAGE_CHARS_MAX: usize = 4_000;
+const VALUE_CHARS_MAX: usize = 200;
+const ADDRESS_CHARS_MAX: usize = 4_096;
+const HELP: &str = "        type /decline or /cancel to give no answer\n";
+
+/// How a person went on from a prompt.
+enum Typed {
+    Line(String),
+    /// `decline` or `cancel`.
+    Over(&'static str),
+}
+
+impl Terminal {
+    /// Brings an inquiry before the person; an error of the terminal is no answer.
+    pub(crate) async fn inquire(&self, inquiry: &Inquiry) -> Said {
+        let answered = match inquiry.wants {
+            Wants::Form => self.fill_in(inquiry).await,
+            Wants::Address => self.open_address(inquiry).await,
+            Wants::Sampling | Wants::Roots => return Said::Nothing,
+        };
+        answered.map_or(Said::Nothing, Said::Result)
+    }
+
+    async fn fill_in(&self, inquiry: &Inquiry) -> io::Result<Value> {
+        let mut talk = self.begin(inquiry).await?;
+        let nothing = json!({});
+        let schema = inquiry.params.get("requestedSchema").unwrap_or(&nothing);
+        let form = match Form::read(schema) {
+            Ok(form) => form,
+            Err(why) => {
+                self.write(&format!("        nobody can answer it here: {why}\n"))?;
+                talk.shown.is_open = false;
+                return Ok(json!({"action": "cancel"}));
+            }
+        };
+        self.write(HELP)?;
+        loop {
+            let mut content = Map::new();
+            for (at, field) in form.fields.iter().enumerate() {
+                let place = format!("{}/{}", at + 1, form.fields.len());
+                let question = format!("{place:>7} {}", field.question());
+                let value = loop {
+                    self.write(&format!("{question}      > "))?;
+                    let line = match talk.typed().await {
+                        Typed::Line(line) => line,
+                        Typed::Over(action) => return Ok(talk.over(action)),
+                    };
+                    match field.take(&line) {
+                        Ok(value) => break value,
+                        Err(why) => self.write(&format!("        {why}\n"))?,
+                    }
+                };
+                content.extend(value.map(|value| (field.name().to_owned(), value)));
+            }
+            let content = Value::from(content);
+            let findings = form.findings(&content);
+            if !findings.is_empty() {
+                let why = escape::line(&findings.join("; ")).into_owned();
+                self.write(&format!("        it does not fit the form: {why}\n"))?;
+                continue;
+            }
+            self.write(&summary(inquiry, &content))?;
+            match talk.typed().await {
+                Typed::Over(action) => return Ok(talk.over(action)),
+                Typed::Line(line) => match line.trim() {
+                    "s" | "send" => {
+                        talk.shown.is_open = false;
+                        return Ok(json!({"action": "accept", "content": content}));
+                    }
+                    "d" | "decline" => return Ok(talk.over("decline")),
+                    "c" | "cancel" => return Ok(talk.over("cancel")),
+                    _ => self.write("        once more, from the first field\n")?,
+                },
+            }
+        }
+    }
+
+    async fn open_address(&self, inquiry: &Inquiry) -> io::Result<Value> {
+        let mut talk = self.begin(inquiry).await?;
+        let url = inquiry.params.get("url").and_then(Value::as_str);
+        let url = escape::brief(url.unwrap_or_default(), ADDRESS_CHARS_MAX);
+        self.write(&format!(
+            "{:>7} {url}\n        open it yourself, if you trust the server and the address\n",
+            "address"
+        ))?;
+        loop {
+            self.write(&format!(
+                "{:>7} [o]pened, [d]ecline, [c]ancel\n      > ",
+                "answer"
+            ))?;
+            let line = match talk.typed().await {
+                Typed::Line(line) => line,
+                Typed::Over(action) => return Ok(talk.over(action)),
+            };
+            let action = match line.trim() {
+                "o" | "opened" => "accept",
+                "d" | "decline" => "decline",
+                "c" | "cancel" => "cancel",
+                _ => {
+                    self.write("        that is none of the answers\n")?;
+                    continue;
+                }
+            };
+            return Ok(talk.over(action));
+        }
+    }
+
+    /// Takes the terminal, and shows who asks what.
+    async fn begin(&self, inquiry: &Inquiry) -> io::Result<Talk<'_>> {
+        let turn = TURN.lock().await;
+        // What was typed before the question was shown is no answer to it.
+        let _ = tcflush(&*self.screen, QueueSelector::IFlush);
+        let talk = Talk {
+            keyboard: Keyboard::new(open(OFlags::NONBLOCK)?),
+            shown: Shown {
+                terminal: self,
+                is_open: true,
+            },
+            _turn: turn,
+        };
+        self.write(&message(inquiry))?;
+        Ok(talk)
+    }
+}
+
+/// One inquiry while it has the terminal.
+struct Talk<'a> {
+    keyboard: Keyboard<std::fs::File>,
+    shown: Shown<'a>,
+    _turn: tokio::sync::MutexGuard<'static, ()>,
+}
+
+impl Talk<'_> {
+    /// The end of what can be typed is the end of the question.
+    async fn typed(&mut self) -> Typed {
+        let terminal = self.shown.terminal;
+        match self.keyboard.line(|| terminal.is_in_foreground()).await {
+            None => Typed::Over("cancel"),
+            Some(line) => match line.trim() {
+                "/decline" => Typed::Over("decline"),
+                "/cancel" => Typed::Over("cancel"),
+                _ => Typed::Line(line),
+            },
+        }
+    }
+
+    fn over(&mut self, action: &str) -> Value {
+        self.shown.is_open = false;
+        json!({ "action": action })
+    }
+}
+
+/// Who asks stands in front, and each line of the server's behind a mark.
+fn message(inquiry: &Inquiry) -> String {
+    let server = escape::line(&inquiry.server.0);
+    let theirs = inquiry.params.get("message").and_then(Value::as_str);
+    let theirs = escape::block(theirs.unwrap_or_default()).into_owned();
+    let chars = theirs.chars().count();
+    let cut: String = theirs.chars().take(MESSAGE_CHARS_MAX).collect();
+    let mut text = format!(
+        "\n{:>7} the server `{server}`, in the middle of a call:\n",
+        "asks"
+    );
+    for line in cut.lines() {
+        text.push_str(&format!("        > {line}\n"));
+    }
+    if chars > MESSAGE_CHARS_MAX {
+        let more = chars - MESSAGE_CHARS_MAX;
+        text.push_str(&format!(
+            "        … and {more} more characters that are not shown\n"
+        ));
+    }
+    text
+}
+
+/// Everything that would be sent, and to whom.
+fn summary(inquiry: &Inquiry, content: &Value) -> String {
+    let server = escape::line(&inquiry.server.0);
+    let mut text = format!("{:>7} to the server `{server}`:\n", "send");
+    for (name, value) in content.as_object().into_iter().flatten() {
+        let name = escape::brief(name, VALUE_CHARS_MAX);
+        let value = escape::brief(&said(value), VALUE_CHARS_MAX);
+        text.push_str(&format!("        {name} = {value}\n"));
+    }
+    if content.as_object().is_some_and(Map::is_empty) {
+        text.push_str("        that you agree, and nothing else\n");
+    }
+    text.push_str(&format!(
+        "{:>7} [s]end, [e]dit, [d]ecline, [c]ancel\n      > ",
+        "answer"
+    ));
+    text
+}

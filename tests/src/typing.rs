@@ -1,0 +1,69 @@
+//! A command at a terminal of its own, and somebody who types when something has been
+//! asked. The terminal is that of `script`, which every Linux has.
+
+use std::io::{Read as _, Write as _};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::binary::airlock;
+use crate::command::Home;
+
+/// Nothing at a terminal takes longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs `airlock` with these arguments, waits for each text and types what belongs to it; all
+/// that stood on the terminal, and the exit code.
+///
+/// # Panics
+///
+/// When a text does not come.
+#[must_use]
+pub fn type_at(home: &Home, args: &[&str], typed: &[(&str, &str)]) -> (String, Option<i32>) {
+    let quoted = |arg: &str| format!("'{}'", arg.replace('\'', "'\\''"));
+    let mut line = quoted(&airlock().display().to_string());
+    for arg in args {
+        line.push_str(&format!(" {}", quoted(arg)));
+    }
+    let mut command = Command::new("script");
+    home.dress(&mut command);
+    let mut child = command
+        .env("SHELL", "/bin/sh")
+        .args(["--quiet", "--return", "--command", &line, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("`script` of util-linux");
+    let mut keys = child.stdin.take().expect("a pipe");
+    let mut screen = child.stdout.take().expect("a pipe");
+    let (shows, shown) = mpsc::channel();
+    let reader = thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        while let Ok(length @ 1..) = screen.read(&mut bytes) {
+            let _ = shows.send(bytes[..length].to_vec());
+        }
+    });
+    let since = Instant::now();
+    let (mut seen, mut from) = (Vec::new(), 0);
+    let mut text = String::new();
+    for (wanted, answer) in typed {
+        loop {
+            if let Some(at) = text.get(from..).and_then(|rest| rest.find(wanted)) {
+                from += at + wanted.len();
+                break;
+            }
+            let left = PATIENCE.saturating_sub(since.elapsed());
+            let more = shown.recv_timeout(left);
+            seen.extend(more.unwrap_or_else(|_| panic!("no {wanted:?} in\n{text}")));
+            text = String::from_utf8_lossy(&seen).into_owned();
+        }
+        keys.write_all(answer.as_bytes()).expect("somebody reads");
+    }
+    let status = child.wait().expect("our own child");
+    drop(keys);
+    reader.join().expect("a reader");
+    seen.extend(shown.iter().flatten());
+    (String::from_utf8_lossy(&seen).into_owned(), status.code())
+}

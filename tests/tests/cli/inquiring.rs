@@ -1,0 +1,125 @@
+//! `airlock run` at a terminal, when a server asks something in the middle of a call.
+
+use tests::command::{Home, program};
+use tests::typing::type_at;
+
+fn run(code: &str, typed: &[(&str, &str)]) -> (Home, String, Option<i32>) {
+    let home = Home::new();
+    let log = home.path().join("fixture.log");
+    let server = format!(
+        "test={} {}",
+        program("fixture-server").display(),
+        log.display()
+    );
+    let args = ["run", "--server", &server, "--allow", "test.*", "-e", code];
+    let (shown, exit) = type_at(&home, &args, typed);
+    (home, shown, exit)
+}
+
+fn noted(home: &Home) -> String {
+    std::fs::read_to_string(home.path().join("fixture.log")).unwrap_or_default()
+}
+
+const DEFAULTS: &str = "return await test.elicitation_sep1034_defaults({})";
+const ENUMS: &str = "return await test.elicitation_sep1330_enums({})";
+
+#[test]
+fn a_form_is_filled_in_field_by_field_and_sent_when_it_was_seen_whole() {
+    let (home, shown, exit) = run(
+        DEFAULTS,
+        &[
+            ("1/5 name", "Ada\n"),
+            ("2/5 age", "old\n"),
+            ("it is a whole number", "36\n"),
+            ("3/5 score", "\n"),
+            ("3 pending", "9\n"),
+            ("it is a number from 1 to 3", "2\n"),
+            ("5/5 verified", "n\n"),
+            ("[s]end", "s\n"),
+        ],
+    );
+    assert!(
+        shown.contains("asks the server `test`, in the middle of a call:"),
+        "{shown}"
+    );
+    assert!(shown.contains("> Please look through these"), "{shown}");
+    assert!(shown.contains("status = inactive"), "{shown}");
+    assert!(
+        shown.contains("state-ok: answer accept") && exit == Some(0),
+        "{shown}"
+    );
+    let said = r#"{"name":"Ada","age":36,"score":95.5,"status":"inactive","verified":false}"#;
+    assert!(noted(&home).contains(said), "{}", noted(&home));
+    home.verify_all();
+}
+
+#[test]
+fn choices_are_numbers_and_an_optional_field_may_stay_empty() {
+    let (home, shown, _) = run(
+        ENUMS,
+        &[
+            ("1/5", "1\n"),
+            ("2/5", "value3\n"),
+            ("Option Two (opt2)", "2\n"),
+            ("4/5", "1, 3\n"),
+            ("5/5", "2\n"),
+            ("[s]end", "send\n"),
+        ],
+    );
+    let noted = noted(&home);
+    for said in [
+        r#""legacyEnum":"opt2""#,
+        r#""titledSingle":"value3""#,
+        r#""untitledMulti":["option1","option3"]"#,
+        r#""titledMulti":["value2"]"#,
+    ] {
+        assert!(noted.contains(said), "{said}: {noted}\n{shown}");
+    }
+}
+
+#[test]
+fn a_person_may_decline_cancel_and_begin_again() {
+    for (typed, expected) in [
+        (
+            &[("1/5 name", "/decline\n")] as &[(&str, &str)],
+            "answer decline",
+        ),
+        (&[("1/5 name", "/cancel\n")], "answer cancel"),
+        // The end of what is typed.
+        (&[("1/5 name", "\u{4}")], "answer cancel"),
+        (
+            &[
+                ("1/5", "\n"),
+                ("2/5", "\n"),
+                ("3/5", "\n"),
+                ("4/5", "\n"),
+                ("5/5", "\n"),
+                ("[s]end", "e\n"),
+                ("1/5", "Eve\n"),
+                ("2/5", "\n"),
+                ("3/5", "\n"),
+                ("4/5", "\n"),
+                ("5/5", "\n"),
+                ("name = Eve", ""),
+                ("[s]end", "d\n"),
+            ],
+            "answer decline",
+        ),
+    ] {
+        let (_, shown, _) = run(DEFAULTS, typed);
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+}
+
+#[test]
+fn where_nobody_is_at_a_terminal_it_is_declined_and_said() {
+    let home = Home::new();
+    let server = format!("test={}", program("fixture-server").display());
+    let args = [
+        "run", "--server", &server, "--allow", "test.*", "-e", DEFAULTS,
+    ];
+    let ended = home.run(args).expect_code(0);
+    assert!(ended.stdout.contains("answer decline"), "{}", ended.stdout);
+    let said = "the server `test` asked for an answer to a form; nobody is at a terminal here, so it was declined";
+    assert!(ended.stderr.contains(said), "{}", ended.stderr);
+}
