@@ -91,10 +91,13 @@ pub(super) fn missing(
                     .is_some_and(|found| found.name == tool.name)
             })
     };
+    // Each call is held to what its description says now.
+    let catalog = shelf.broker.catalog();
+    let is_allowed = |tool: &super::shelf::Shown| disclosed.allows(&tool.in_catalog(&catalog));
     let missing = shelf
         .tools
         .iter()
-        .filter(|tool| !disclosed.allows(&tool.tool) && !described.contains(tool.name.as_str()))
+        .filter(|tool| !is_allowed(tool) && !described.contains(tool.name.as_str()))
         .filter(|tool| is_used(tool));
     Ok(missing.map(|tool| tool.name.clone()).collect())
 }

@@ -43,7 +43,7 @@ impl Librarian for InSession {
 
     fn describe(&self, args: &Map<String, Value>) -> Result<Described, String> {
         let shelf = self.shelf()?;
-        meta::describe_in_script(&shelf, args, |wanted| {
+        meta::describe_in_script(args, |wanted| {
             meta::disclose(&self.desk, &shelf, &self.session, wanted)
         })
     }
@@ -70,6 +70,6 @@ impl Librarian for OfBroker {
 
     fn describe(&self, args: &Map<String, Value>) -> Result<Described, String> {
         let shelf = self.shelf();
-        meta::describe_in_script(shelf, args, |wanted| Ok(meta::look_up(shelf, wanted)))
+        meta::describe_in_script(args, |wanted| Ok(meta::look_up(shelf, wanted)))
     }
 }

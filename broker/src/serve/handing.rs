@@ -8,7 +8,7 @@ use super::desk::Desk;
 use super::meta::{Answered, follow};
 use super::request::Request;
 use super::rpc::{self, Refusal};
-use super::seal::Sealed;
+use super::seal::{Seal, Sealed};
 use super::suspended::Suspended;
 use crate::upstream::Era;
 
@@ -25,9 +25,9 @@ pub(super) fn hand_over(desk: &Desk, request: &Request, run: Suspended) -> Answe
         run.cancel_handle().cancel("there is no chance to be had");
         return Answered::wrong("the operating system gives no random numbers; the run was ended");
     };
-    let bound = bound(request);
+    let bound = bound(&request.session.id, &request.params);
     let sealed = desk.seal().seal(&token, &bound);
-    // The session's id lets the newer era find it again; it opens nothing.
+    // The session's id lets the newer era find it again, with what is sealed for it behind it.
     let state = format!("{}~{sealed}", request.session.id);
     if let Err(run) = request.session.suspend(token, run) {
         run.cancel_handle().cancel(ROOM);
@@ -42,10 +42,11 @@ pub(super) fn hand_over(desk: &Desk, request: &Request, run: Suspended) -> Answe
 
 /// The same request again, with answers.
 pub(super) async fn go_on(desk: &Desk, request: &Request, state: &Value) -> Answered {
+    let bound = bound(&request.session.id, &request.params);
     let opened = state
         .as_str()
         .and_then(|state| state.split_once('~'))
-        .and_then(|(_, sealed)| desk.seal().open(sealed, &bound(request)));
+        .and_then(|(_, sealed)| desk.seal().open(sealed, &bound));
     let Some(Sealed { token }) = opened else {
         let why = "`requestState` is not one that was given for this request in this session";
         return Answered::Refused(Refusal::invalid(why));
@@ -107,12 +108,19 @@ pub(super) async fn resume(desk: &Desk, request: &Request, mut run: Suspended) -
     }
 }
 
+/// The session in which a state was given, for a request with these params.
+pub(super) fn session_of(seal: &Seal, params: &Value, state: &str) -> Option<String> {
+    let (session, sealed) = state.split_once('~')?;
+    let opened = seal.open(sealed, &bound(session, params));
+    opened.map(|_| session.to_owned())
+}
+
 /// What a state is good for: this request, in this session.
-fn bound(request: &Request) -> String {
+fn bound(session: &str, params: &Value) -> String {
     let asked = json!({
-        "name": request.params.get("name"),
-        "arguments": request.params.get("arguments"),
+        "name": params.get("name"),
+        "arguments": params.get("arguments"),
     });
     let digest = canonical::digest(&asked);
-    format!("{}/{digest}", rpc::shown(&request.session.id))
+    format!("{}/{digest}", rpc::shown(session))
 }

@@ -155,12 +155,13 @@ impl HostSession {
         self.lock().session.touch(now_ms);
     }
 
-    /// Nothing was said for long, nobody listens, and nothing is being worked on.
+    /// Nothing was said for long, nobody listens, and nothing is being worked on or waits.
     pub(super) fn is_stale(&self, now_ms: u64) -> bool {
         let idle_ms_max = u64::try_from(self.settings.session_idle.as_millis()).unwrap_or(u64::MAX);
         let state = self.lock();
         !self.feed.is_read()
             && state.requests.is_empty()
+            && state.suspended.values().all(Suspended::is_over)
             && state.session.is_stale(now_ms, idle_ms_max)
     }
 

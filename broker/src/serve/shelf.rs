@@ -4,11 +4,10 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use airlock_core::catalog::Tool;
+use airlock_core::catalog::{Catalog, Tool};
 use airlock_core::id::{Digest, ServerName, ToolId, ToolName};
 use airlock_core::search::{Document, Index, Ranker, Vectors, fused};
 use codegen::declare::{self, Level};
-use codegen::description::Description;
 use codegen::stub::{ServerStubs, ToolStub};
 use codegen::tool_file::ToolFile;
 use serde_json::{Map, Value, json};
@@ -127,11 +126,6 @@ impl Shelf {
         fused(&rankers.map(|it| it.ranked(query)))
     }
 
-    /// As it is now: what tool files say may have changed.
-    pub(super) fn description(&self, shown: &Shown) -> Option<Description> {
-        self.broker.known().description(&shown.tool.id).cloned()
-    }
-
     /// Nobody knows yet which tools there are in all, and that will change by itself.
     pub(super) fn is_filling(&self) -> bool {
         self.known.servers.iter().any(ServerStatus::is_awaited)
@@ -139,8 +133,7 @@ impl Shelf {
 
     /// The tool with the digest that its description has now.
     pub(super) fn current(&self, shown: &Shown) -> Arc<Tool> {
-        let tool = self.broker.catalog().find(&shown.tool.id).cloned();
-        tool.unwrap_or_else(|| Arc::clone(&shown.tool))
+        shown.in_catalog(&self.broker.catalog())
     }
 
     /// The servers with the number of their tools, in one line.
@@ -179,7 +172,8 @@ impl Shelf {
         Self::declared(&self.broker.known(), tools, level)
     }
 
-    fn declared(known: &Known, tools: &[&Shown], level: Level) -> String {
+    /// The same from what was known at some moment.
+    pub(super) fn declared(known: &Known, tools: &[&Shown], level: Level) -> String {
         let ids = tools.iter().map(|shown| &shown.tool.id);
         let chosen: HashSet<(&str, &str)> = ids.map(|it| (&*it.server.0, &*it.tool.0)).collect();
         let only = |server: &ServerStubs, tool: &ToolStub| {
@@ -189,13 +183,13 @@ impl Shelf {
     }
 
     /// The full description of one tool, under the name by which it was asked for.
-    pub(super) fn full(&self, shown: &Shown, asked_as: &str) -> Value {
+    pub(super) fn full(known: &Known, shown: &Shown, asked_as: &str) -> Value {
         let mut full = Map::new();
         full.insert("name".into(), asked_as.into());
         if asked_as != shown.name {
             full.insert("tool".into(), shown.name.clone().into());
         }
-        if let Some(description) = self.description(shown) {
+        if let Some(description) = known.description(&shown.tool.id) {
             if let Some(title) = &description.title {
                 full.insert("title".into(), codegen::text::neutralise(title).into());
             }
@@ -214,21 +208,13 @@ impl Shelf {
             }
         }
         let ours = [
-            ("usage_guidance", self.usage(shown)),
+            ("usage_guidance", usage(known, shown)),
             ("error_guidance", error_guidance()),
         ];
         for (key, ours) in ours {
             merge(&mut full, key, ours);
         }
         Value::Object(full)
-    }
-
-    /// How a script calls it, with its types.
-    fn usage(&self, shown: &Shown) -> Value {
-        json!({
-            "in_scripts": format!("await {}({{…}})", shown.in_scripts()),
-            "declaration": self.declarations(&[shown], Level::Signatures),
-        })
     }
 
     fn declarations_at_once(&self, settings: &Settings) -> Option<String> {
@@ -262,11 +248,25 @@ impl Shelf {
 }
 
 impl Shown {
+    /// The tool as a catalog has it.
+    pub(super) fn in_catalog(&self, catalog: &Catalog) -> Arc<Tool> {
+        let tool = catalog.find(&self.tool.id).cloned();
+        tool.unwrap_or_else(|| Arc::clone(&self.tool))
+    }
+
     /// `server.tool` as it is written in a script.
     pub(super) fn in_scripts(&self) -> String {
         let (global, member) = (&self.global, &self.tool.member);
         format!("{global}.{member}")
     }
+}
+
+/// How a script calls it, with its types.
+fn usage(known: &Known, shown: &Shown) -> Value {
+    json!({
+        "in_scripts": format!("await {}({{…}})", shown.in_scripts()),
+        "declaration": Shelf::declared(known, &[shown], Level::Signatures),
+    })
 }
 
 fn shown(known: &Known) -> Vec<Shown> {

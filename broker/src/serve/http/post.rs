@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 
 use super::oauth::Caller;
 use super::{Hall, sessions};
+use crate::serve::handing;
 use crate::serve::peer::{OUTBOX_MESSAGES, Peer};
 use crate::serve::request::Request;
 use crate::serve::rpc::{self, Refusal, SESSION_KEY};
@@ -117,7 +118,10 @@ fn with_session(
             StatusCode::BAD_REQUEST,
             error_body("there is no session id"),
         ),
-        Some(id) => match hall.sessions.find(caller, id, hall.desk.now_ms()) {
+        Some(id) => match hall
+            .sessions
+            .find(caller, (Era::Legacy, id), hall.desk.now_ms())
+        {
             Some(session) => {
                 act(&session);
                 StatusCode::ACCEPTED.into_response()
@@ -142,7 +146,10 @@ impl Asked {
         let session = match self.era {
             Era::Legacy if self.method == "initialize" => {
                 let session = fresh(&hall)?;
-                if !hall.sessions.enter(&self.caller, &session, now_ms) {
+                if !hall
+                    .sessions
+                    .enter((&self.caller, self.era), &session, now_ms)
+                {
                     return Ok(too_many(&self.id));
                 }
                 session
@@ -155,7 +162,7 @@ impl Asked {
                         refusal.message(&self.id),
                     ));
                 };
-                match hall.sessions.find(&self.caller, id, now_ms) {
+                match hall.sessions.find(&self.caller, (self.era, id), now_ms) {
                     Some(session) => session,
                     None => {
                         let refusal = Refusal::new(rpc::INVALID_REQUEST, "the session is over");
@@ -221,11 +228,11 @@ impl Asked {
             .find_map(Value::as_str);
         let id = match (handle, state) {
             (Some(handle), _) => sessions::opened(hall.desk.seal(), handle),
-            // The state is sealed for its session; finding the session opens nothing.
-            (None, Some(state)) => state.split_once('~').map(|(id, _)| id.to_owned()),
+            (None, Some(state)) => handing::session_of(hall.desk.seal(), &self.params, state),
             (None, None) => None,
         };
-        let found = id.and_then(|id| hall.sessions.find(&self.caller, &id, hall.desk.now_ms()));
+        let (now_ms, era) = (hall.desk.now_ms(), self.era);
+        let found = id.and_then(|id| hall.sessions.find(&self.caller, (era, &id), now_ms));
         match found {
             Some(session) => Ok(session),
             None => fresh(hall),
@@ -300,7 +307,9 @@ fn entered(
     if !session.is_worth_finding() {
         return None;
     }
-    let has_room = hall.sessions.enter(caller, session, hall.desk.now_ms());
+    let has_room = hall
+        .sessions
+        .enter((caller, request.era), session, hall.desk.now_ms());
     if !has_room {
         hall.sessions.remember(session);
     }

@@ -11,10 +11,12 @@ use super::oauth::Caller;
 use crate::serve::seal::{self, Seal};
 use crate::serve::session::HostSession;
 use crate::serve::settings::Settings;
+use crate::upstream::Era;
 
 const PURPOSE: &str = "session";
 
-type Key = (Caller, String);
+/// An id is good in its own era: what is a part of a handle there opens nothing as a header.
+type Key = (Caller, Era, String);
 
 #[derive(Debug)]
 pub(super) struct Sessions {
@@ -47,7 +49,12 @@ impl Sessions {
     }
 
     /// False when there is no room for one more.
-    pub(super) fn enter(&self, caller: &Caller, session: &Arc<HostSession>, now_ms: u64) -> bool {
+    pub(super) fn enter(
+        &self,
+        (caller, era): (&Caller, Era),
+        session: &Arc<HostSession>,
+        now_ms: u64,
+    ) -> bool {
         let mut by_id = self.lock();
         if by_id.len() >= self.settings.sessions_max {
             by_id.retain(|_, it| !it.is_stale(now_ms));
@@ -55,7 +62,8 @@ impl Sessions {
         if by_id.len() >= self.settings.sessions_max {
             return false;
         }
-        by_id.insert((caller.clone(), session.id.clone()), Arc::clone(session));
+        let key = (caller.clone(), era, session.id.clone());
+        by_id.insert(key, Arc::clone(session));
         true
     }
 
@@ -64,13 +72,21 @@ impl Sessions {
         self.read().join(&session.carried());
     }
 
-    pub(super) fn find(&self, caller: &Caller, id: &str, now_ms: u64) -> Option<Arc<HostSession>> {
-        let found = self.lock().get(&(caller.clone(), id.to_owned())).cloned();
+    pub(super) fn find(
+        &self,
+        caller: &Caller,
+        (era, id): (Era, &str),
+        now_ms: u64,
+    ) -> Option<Arc<HostSession>> {
+        let key = (caller.clone(), era, id.to_owned());
+        let found = self.lock().get(&key).cloned();
         found.filter(|session| !session.is_stale(now_ms))
     }
 
+    /// Of the older era; those of the newer one end by themselves.
     pub(super) fn end(&self, caller: &Caller, id: &str) -> bool {
-        let ended = self.lock().remove(&(caller.clone(), id.to_owned()));
+        let key = (caller.clone(), Era::Legacy, id.to_owned());
+        let ended = self.lock().remove(&key);
         if let Some(session) = &ended {
             session.cancel_all("the host ended the session");
         }
@@ -125,13 +141,20 @@ mod tests {
         let sessions = Sessions::new(&settings);
         let any = Caller::default();
         let (a, b) = (sessions.fresh(0).unwrap(), sessions.fresh(5).unwrap());
-        assert!(sessions.enter(&any, &a, 0) && sessions.enter(&any, &b, 5));
-        let c = sessions.fresh(9).unwrap();
-        assert!(!sessions.enter(&any, &c, 9), "there is no room");
         assert!(
-            sessions.find(&any, &a.id, 9).is_some() && sessions.find(&any, &a.id, 12).is_none()
+            sessions.enter((&any, Era::Legacy), &a, 0)
+                && sessions.enter((&any, Era::Legacy), &b, 5)
         );
-        assert!(sessions.enter(&any, &c, 12));
+        let c = sessions.fresh(9).unwrap();
+        assert!(
+            !sessions.enter((&any, Era::Legacy), &c, 9),
+            "there is no room"
+        );
+        assert!(
+            sessions.find(&any, (Era::Legacy, &a.id), 9).is_some()
+                && sessions.find(&any, (Era::Legacy, &a.id), 12).is_none()
+        );
+        assert!(sessions.enter((&any, Era::Legacy), &c, 12));
         sessions.clean_up(1_000);
         assert_eq!(sessions.count(), 0);
     }
@@ -147,7 +170,7 @@ mod tests {
             bytes: 7,
             ..Carried::default()
         });
-        assert!(read.is_worth_finding() && sessions.enter(&any, &read, 0));
+        assert!(read.is_worth_finding() && sessions.enter((&any, Era::Legacy), &read, 0));
         let anew = sessions.fresh(1).unwrap().carried();
         assert_eq!((anew.labels, anew.bytes), (Labels::worst(), 0));
     }
@@ -161,13 +184,13 @@ mod tests {
         let sessions = Sessions::new(&settings);
         let any = Caller::default();
         let first = sessions.fresh(0).unwrap();
-        assert!(sessions.enter(&any, &first, 0));
+        assert!(sessions.enter((&any, Era::Legacy), &first, 0));
         let read = sessions.fresh(1).unwrap();
         read.carry(&Carried {
             labels: Labels::worst(),
             ..Carried::default()
         });
-        assert!(!sessions.enter(&any, &read, 1));
+        assert!(!sessions.enter((&any, Era::Legacy), &read, 1));
         sessions.remember(&read);
         drop(read);
         assert_eq!(sessions.fresh(2).unwrap().carried().labels, Labels::worst());

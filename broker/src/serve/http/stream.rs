@@ -18,6 +18,8 @@ use super::oauth::Caller;
 use super::{Hall, post};
 use crate::serve::desk::Desk;
 use crate::serve::feed::Reader;
+use crate::serve::session::HostSession;
+use crate::upstream::Era;
 use crate::upstream::era::LEGACY_VERSIONS;
 use crate::upstream::jsonrpc;
 
@@ -40,7 +42,10 @@ pub(super) async fn open(hall: Arc<Hall>, caller: &Caller, headers: &HeaderMap) 
         let body = post::error_body("there is no session id");
         return (StatusCode::BAD_REQUEST, body).into_response();
     };
-    let Some(session) = hall.sessions.find(caller, id, hall.desk.now_ms()) else {
+    let Some(session) = hall
+        .sessions
+        .find(caller, (Era::Legacy, id), hall.desk.now_ms())
+    else {
         let body = post::error_body("the session is over");
         return (StatusCode::NOT_FOUND, body).into_response();
     };
@@ -52,7 +57,8 @@ pub(super) async fn open(hall: Arc<Hall>, caller: &Caller, headers: &HeaderMap) 
             return (StatusCode::BAD_REQUEST, body).into_response();
         }
     };
-    let events = events(session.feed.read(seen), hall.desk.clone());
+    let listening = Listening::begin(session, seen, hall.desk.clone());
+    let events = events(listening);
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-cache"),
@@ -68,30 +74,52 @@ fn accepts_events(headers: &HeaderMap) -> bool {
         .any(|kind| matches!(kind.trim(), "text/event-stream" | "text/*" | "*/*"))
 }
 
+/// A host that listens says nothing, and is there all the same: when its stream breaks, its
+/// session has been idle from then on.
+struct Listening {
+    reader: Reader,
+    session: Arc<HostSession>,
+    desk: Desk,
+}
+
+impl Listening {
+    fn begin(session: Arc<HostSession>, seen: Option<u64>, desk: Desk) -> Self {
+        Self {
+            reader: session.feed.read(seen),
+            session,
+            desk,
+        }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.session.touch(self.desk.now_ms());
+    }
+}
+
 type Event = Result<Vec<u8>, Infallible>;
 
-fn events(reader: Reader, desk: Desk) -> impl Stream<Item = Event> {
+fn events(listening: Listening) -> impl Stream<Item = Event> {
     // The first line lets the host see at once that the stream is there.
-    unfold(
-        (reader, desk, true),
-        async |(mut reader, desk, is_first)| {
-            if is_first {
-                return Some((Ok(NOTHING.to_vec()), (reader, desk, false)));
-            }
-            let event = tokio::select! {
-                told = reader.next() => match told {
-                    Some((id, message)) => {
-                        let head = format!("id: {id}\nevent: message\ndata: ");
-                        [head.as_bytes(), &message, b"\n\n"].concat()
-                    }
-                    None => return None,
-                },
-                _ = desk.ending().wanted() => return None,
-                () = tokio::time::sleep(NOTHING_EVERY) => NOTHING.to_vec(),
-            };
-            Some((Ok(event), (reader, desk, false)))
-        },
-    )
+    unfold((listening, true), async |(mut listening, is_first)| {
+        if is_first {
+            return Some((Ok(NOTHING.to_vec()), (listening, false)));
+        }
+        let Listening { reader, desk, .. } = &mut listening;
+        let event = tokio::select! {
+            told = reader.next() => match told {
+                Some((id, message)) => {
+                    let head = format!("id: {id}\nevent: message\ndata: ");
+                    [head.as_bytes(), &message, b"\n\n"].concat()
+                }
+                None => return None,
+            },
+            _ = desk.ending().wanted() => return None,
+            () = tokio::time::sleep(NOTHING_EVERY) => NOTHING.to_vec(),
+        };
+        Some((Ok(event), (listening, false)))
+    })
 }
 
 /// Tells all sessions of the older era when the list of tools is another one; never ends.

@@ -65,7 +65,7 @@ pub(in crate::serve) async fn call_directly(
     args: &Map<String, Value>,
 ) -> Answered {
     if request.params.get("requestState").is_none()
-        && !disclosure::of(desk, shelf, &request.session).allows(&tool.tool)
+        && !disclosure::of(desk, shelf, &request.session).allows(&shelf.current(tool))
     {
         return Answered::error(disclosure::required(&[name.to_owned()]));
     }

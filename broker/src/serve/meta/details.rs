@@ -1,11 +1,14 @@
 //! `get_tool_details`, and what it has in common with the resource: showing
 //! full descriptions, which makes their tools callable in this session.
 
+use std::sync::Arc;
+
+use airlock_core::catalog::Tool;
 use codegen::declare::Level;
 use serde_json::{Map, Value, json};
 
 use super::{Answered, names, only};
-use crate::broker::Described;
+use crate::broker::{Described, Known};
 use crate::serve::desk::Desk;
 use crate::serve::request::Request;
 use crate::serve::rpc;
@@ -55,7 +58,7 @@ pub(super) fn call(
         }
         Value::Object(entries).to_string()
     } else {
-        let mut text = declared(shelf, &shelved);
+        let mut text = declared(&shelved);
         if let Some(handle) = &request.handle {
             text.push_str(&format!(
                 "// give run_script and call_tool: session = \"{handle}\"\n"
@@ -72,7 +75,6 @@ pub(super) fn call(
 
 /// `airlock.describe`: the text of declarations, or the full descriptions by name.
 pub(in crate::serve) fn describe_in_script<'a>(
-    shelf: &'a Shelf,
     args: &Map<String, Value>,
     disclose: impl FnOnce(&[String]) -> Result<Shelved<'a>, String>,
 ) -> Result<Described, String> {
@@ -81,14 +83,14 @@ pub(in crate::serve) fn describe_in_script<'a>(
     if shelved.found.is_empty() {
         return Err(Value::Object(shelved.entries).to_string());
     }
-    let current = shelved.found.iter().map(|shown| shelf.current(shown));
+    let current = shelved.current().into_iter();
     let disclosed = current
         .map(|tool| (tool.id.clone(), tool.description_digest))
         .collect();
     let value = if as_json {
         Value::Object(shelved.entries)
     } else {
-        declared(shelf, &shelved).into()
+        declared(&shelved).into()
     };
     Ok(Described { value, disclosed })
 }
@@ -108,8 +110,8 @@ fn wanted(args: &Map<String, Value>) -> Result<(Vec<String>, bool), String> {
     }
 }
 
-fn declared(shelf: &Shelf, shelved: &Shelved<'_>) -> String {
-    let mut text = shelf.declarations(&shelved.found, Level::Full);
+fn declared(shelved: &Shelved<'_>) -> String {
+    let mut text = Shelf::declared(&shelved.known, &shelved.found, Level::Full);
     for (name, entry) in &shelved.entries {
         if entry.get("error").is_some() {
             let available = entry.get("available_tools").cloned().unwrap_or_default();
@@ -128,9 +130,21 @@ fn declared(shelf: &Shelf, shelved: &Shelved<'_>) -> String {
 
 /// Descriptions that were shown, and errors for names that no tool has.
 pub(in crate::serve) struct Shelved<'a> {
+    /// What all of it was taken from: a list may change at any moment, and what is disclosed is
+    /// what was shown.
+    known: Arc<Known>,
     pub(in crate::serve) found: Vec<&'a Shown>,
     /// By the names that were asked for, in their order.
     pub(in crate::serve) entries: Map<String, Value>,
+}
+
+impl Shelved<'_> {
+    /// The tools with the digests of what was shown.
+    fn current(&self) -> Vec<Arc<Tool>> {
+        let catalog = &self.known.standing.catalog;
+        let found = self.found.iter();
+        found.map(|shown| shown.in_catalog(catalog)).collect()
+    }
 }
 
 /// Shows full descriptions and remembers in the session that they were shown.
@@ -144,13 +158,13 @@ pub(in crate::serve) fn disclose<'a>(
     shelf.broker.note_fetch(fetched.is_err());
     fetched.map_err(|too_often| too_often.to_string())?;
     let shelved = look_up(shelf, wanted);
-    let current: Vec<_> = shelved.found.iter().map(|it| shelf.current(it)).collect();
-    session.disclose(&current);
+    session.disclose(&shelved.current());
     Ok(shelved)
 }
 
 /// Full descriptions by name, disclosed to nobody.
 pub(in crate::serve) fn look_up<'a>(shelf: &'a Shelf, wanted: &[String]) -> Shelved<'a> {
+    let known = shelf.broker.known();
     let mut found: Vec<&Shown> = Vec::new();
     let mut entries = Map::new();
     for name in wanted {
@@ -159,7 +173,7 @@ pub(in crate::serve) fn look_up<'a>(shelf: &'a Shelf, wanted: &[String]) -> Shel
                 if !found.iter().any(|it| it.name == shown.name) {
                     found.push(shown);
                 }
-                shelf.full(shown, name)
+                Shelf::full(&known, shown, name)
             }
             None => json!({
                 "error": format!("Tool '{}' not found", rpc::shown(name)),
@@ -168,7 +182,11 @@ pub(in crate::serve) fn look_up<'a>(shelf: &'a Shelf, wanted: &[String]) -> Shel
         };
         entries.insert(rpc::shown(name), entry);
     }
-    Shelved { found, entries }
+    Shelved {
+        known,
+        found,
+        entries,
+    }
 }
 
 /// All names, or those that come closest when there are too many.

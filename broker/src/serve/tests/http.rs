@@ -224,3 +224,28 @@ async fn nobody_waits_for_anybody_elses_run() {
     let result = slow.answer_to(waiting).await.unwrap();
     assert_eq!(result["structuredContent"]["status"], "done", "{result}");
 }
+
+#[tokio::test]
+async fn the_id_of_a_session_opens_nothing_without_its_seal() {
+    let house = House::open(settings()).await;
+    let mut host = house.host(WAYS[3], json!({})).await;
+    host.call("get_tool_details", json!({"tools": ["word.echo"]}))
+        .await;
+    let handle = host.handle.take().unwrap();
+    let (id, _) = handle.as_str().unwrap().split_once('.').unwrap();
+    let params = json!({
+        "name": "get_tool_details",
+        "arguments": {"tools": ["word.to-upper"]},
+        "requestState": format!("{id}~x"),
+    });
+    host.request("tools/call", params).await.unwrap();
+    let other = host.handle.take().unwrap();
+    assert!(!other.as_str().unwrap().starts_with(id), "{other}");
+    check(
+        &house,
+        &legacy("ping"),
+        &[("Mcp-Session-Id", id)],
+        (404, rpc::INVALID_REQUEST),
+    )
+    .await;
+}

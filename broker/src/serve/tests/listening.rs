@@ -195,3 +195,26 @@ async fn a_stream_is_nobody_elses_and_wants_to_be_asked_for_rightly() {
         assert_eq!(page.status, status, "{headers:?}");
     }
 }
+
+#[tokio::test]
+async fn a_host_that_has_only_listened_for_long_can_come_back() {
+    let idle = std::time::Duration::from_secs(1);
+    let settings = Settings {
+        session_idle: idle,
+        ..settings()
+    };
+    let house = House::open(settings).await;
+    let host = house.host(WAYS[2], json!({})).await;
+    let session = host.session();
+    let headers = [
+        ("Accept", "text/event-stream"),
+        ("Mcp-Session-Id", session.as_str()),
+    ];
+    let stream = Listening::open(&house, &headers).await;
+    tokio::time::sleep(idle + idle / 5).await;
+    drop(stream);
+    // The other side notices.
+    tokio::time::sleep(idle / 10).await;
+    let again = [&headers[..], &[("Last-Event-ID", "0")]].concat();
+    Listening::open(&house, &again).await;
+}
