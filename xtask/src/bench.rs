@@ -138,7 +138,7 @@ fn measure(
         .collect();
     let figures = rounds::run(&engines, &lines, &work, extent.quick)?;
     println!("{}", machine::describe(&before));
-    println!("{}", table::render(&engines, &lines, &figures));
+    println!("{}", table::render(&engines, &lines, &figures, which));
     Ok(())
 }
 

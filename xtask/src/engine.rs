@@ -3,6 +3,7 @@
 //! what is made here the next build finds and carries.
 
 mod compiler;
+mod digests;
 mod sources;
 
 use std::fs;
@@ -14,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::paths;
 use compiler::Compiler;
+use digests::Held;
 use sources::Sources;
 
 const WASM_TARGET: &str = "wasm32-unknown-unknown";
@@ -67,39 +69,19 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
 fn hold_against_committed(line: &str, accept: bool) -> Result<()> {
     let path = paths::root().join(DIGESTS);
     let committed = fs::read_to_string(&path).unwrap_or_default();
-    let parts = |line: &str| {
-        let (stamp, rest) = line.split_once(' ')?;
-        let (digest, label) = rest.split_once(' ')?;
-        Some((stamp.to_owned(), digest.to_owned(), label.to_owned()))
-    };
-    let (stamp, digest, label) = parts(line).context("a digest's line has three parts")?;
-    let lines: Vec<_> = committed.lines().filter_map(parts).collect();
     if accept {
-        let others = lines
-            .iter()
-            .filter(|(other_stamp, _, other)| *other_stamp == stamp && *other != label);
-        let others = others.map(|(stamp, digest, label)| format!("{stamp} {digest} {label}\n"));
-        let mut all: Vec<_> = others.chain([format!("{line}\n")]).collect();
-        all.sort();
-        fs::write(&path, all.concat())?;
+        fs::write(&path, digests::with(&committed, line)?)?;
         println!("accepted in {DIGESTS}");
         return Ok(());
     }
-    let same_sources: Vec<_> = lines
-        .iter()
-        .filter(|(other, _, _)| *other == stamp)
-        .collect();
-    if same_sources.is_empty() {
-        eprintln!(
+    match digests::judge(&committed, line)? {
+        Held::Same => {}
+        Held::NewSources => eprintln!(
             "warning: no digest is committed for these sources; `cargo xtask engine quickjs --accept` writes it"
-        );
-        return Ok(());
-    }
-    match same_sources.iter().find(|(_, _, other)| *other == label) {
-        None => eprintln!("warning: no digest is committed for {label}"),
-        Some((_, expected, _)) => ensure!(
-            *expected == digest,
-            "the module is not the one that {DIGESTS} has for these sources and compilers\n  expected sha256:{expected}\n  found    sha256:{digest}"
+        ),
+        Held::NewCompilers(label) => eprintln!("warning: no digest is committed for {label}"),
+        Held::Other { expected, found } => bail!(
+            "the module is not the one that {DIGESTS} has for these sources and compilers\n  expected sha256:{expected}\n  found    sha256:{found}"
         ),
     }
     Ok(())

@@ -3,7 +3,14 @@
 
 use airlock::sandbox::{Sandbox, SandboxError};
 use airlock_core::id::Digest;
-use guest_image::{BOA, GuestImage};
+use guest_image::GuestImage;
+
+use crate::harness::ENGINE;
+
+/// The image of the engine that these tests are about.
+fn image() -> GuestImage {
+    ENGINE.image().expect("this build carries the engine")
+}
 
 /// Loads bytes that somebody decided on: their digest is right.
 fn load(precompiled: Vec<u8>) -> Result<Sandbox, SandboxError> {
@@ -19,7 +26,7 @@ fn load(precompiled: Vec<u8>) -> Result<Sandbox, SandboxError> {
 /// The image with `new` in the place of the first `old`.
 fn patched(old: &[u8], new: &[u8]) -> Vec<u8> {
     assert_eq!(old.len(), new.len());
-    let mut bytes = BOA.precompiled.to_vec();
+    let mut bytes = image().precompiled.to_vec();
     let at = bytes.windows(old.len()).position(|it| it == old);
     let at = at.expect("the image says what it was made for");
     bytes[at..at + old.len()].copy_from_slice(new);
@@ -39,18 +46,18 @@ fn an_image_with_another_digest_is_refused() {
         "00",
         "0000000000000000000000000000000000000000000000000000000000000000",
     ] {
-        let loaded = Sandbox::load(GuestImage { digest, ..BOA });
+        let loaded = Sandbox::load(GuestImage { digest, ..image() });
         let refused = matches!(loaded, Err(SandboxError::WrongDigest { .. }));
         assert!(refused, "{loaded:?}");
     }
-    assert!(Sandbox::load(BOA).is_ok());
+    assert!(Sandbox::load(image()).is_ok());
 }
 
 /// ISO-03
 #[test]
 fn an_image_of_which_one_bit_differs_is_refused_wherever_it_stands() {
-    let length = BOA.precompiled.len();
-    let mut bytes = BOA.precompiled.to_vec();
+    let length = image().precompiled.len();
+    let mut bytes = image().precompiled.to_vec();
     for (at, bit) in [
         (0, 0),
         (0x41, 7),
@@ -60,7 +67,10 @@ fn an_image_of_which_one_bit_differs_is_refused_wherever_it_stands() {
     ] {
         bytes[at] ^= 1 << bit;
         let precompiled: &'static [u8] = bytes.clone().leak();
-        let loaded = Sandbox::load(GuestImage { precompiled, ..BOA });
+        let loaded = Sandbox::load(GuestImage {
+            precompiled,
+            ..image()
+        });
         assert!(
             matches!(loaded, Err(SandboxError::WrongDigest { .. })),
             "byte {at}"
@@ -85,6 +95,6 @@ fn an_image_of_another_version_or_for_another_processor_is_refused() {
 fn bytes_that_are_no_image_are_refused() {
     why(load(b"not an image".to_vec()));
     why(load(Vec::new()));
-    let half = BOA.precompiled.len() / 2;
-    why(load(BOA.precompiled[..half].to_vec()));
+    let half = image().precompiled.len() / 2;
+    why(load(image().precompiled[..half].to_vec()));
 }

@@ -9,6 +9,7 @@
     reason = "a test's scaffolding fails by panicking"
 )]
 
+mod abuse;
 mod forms;
 mod harness;
 mod images;

@@ -4,8 +4,15 @@
 //! side (`plan`), and what is free when the image is frozen is forgotten.
 //!
 //! C gives blocks back without saying how large they are: four bytes before each say so.
+//!
+//! Most of what a run writes in the image are counts of references, and most of these end as
+//! they were before: who compares the memory before and after sees nothing. So a guest that the
+//! factory watches looks at all counts whenever it makes a block or gives one back, and marks the ones that moved.
 
 #![expect(unsafe_code, reason = "an allocator has no safe form")]
+
+#[cfg(target_arch = "wasm32")]
+mod global;
 
 #[cfg(target_arch = "wasm32")]
 pub(crate) use global::settle;
@@ -130,8 +137,8 @@ impl Small {
 /// # Safety
 /// The block has a head.
 unsafe fn set_usable(block: *mut u8, bytes: usize) {
-    // Whoever asks for more than 32 bits can say has been refused.
-    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+    // Whoever asks for more than a head can say has been refused.
+    let bytes = u32::try_from(bytes).unwrap_or(0);
     // SAFETY: the caller's; blocks are aligned to twice as much as a head.
     unsafe { block.sub(HEAD_BYTES).cast::<u32>().write(bytes) };
 }
@@ -140,283 +147,47 @@ unsafe fn set_usable(block: *mut u8, bytes: usize) {
 /// The block has a head.
 unsafe fn usable(block: *const u8) -> usize {
     // SAFETY: the caller's.
-    unsafe { block.sub(HEAD_BYTES).cast::<u32>().read() as usize }
+    unsafe { (block.sub(HEAD_BYTES).cast::<u32>().read() & !TOUCHED) as usize }
 }
 
-#[cfg(target_arch = "wasm32")]
-mod global {
-    use std::alloc::{GlobalAlloc, Layout};
-    use std::cell::UnsafeCell;
-    use std::ptr;
+/// Set in the head of a block that was written, where a factory watches.
+const TOUCHED: u32 = 1 << 31;
 
-    use dlmalloc::Dlmalloc;
+/// No block is larger.
+const BYTES_MAX: usize = TOUCHED as usize - 2 * GRAIN_BYTES;
 
-    use super::{CHUNK_BYTES, GRAIN_BYTES, HEAD_BYTES, Small, set_usable, usable};
-    use crate::plan::{self, Together};
+const TOGETHER_BYTES: usize = 128 * 1024;
+/// What is larger takes pages of its own in any case.
+const TOGETHER_BLOCK_BYTES_MAX: usize = 16 * 1024;
 
-    /// Memory grows by a multiple of this once a run has begun.
-    const STEP_BYTES: usize = 2 * 1024 * 1024;
+/// The blocks that runs write: small ones from the front, tables, of which a run writes a word
+/// or two, from the back.
+struct Together {
+    front_bytes: usize,
+    back_bytes: usize,
+}
 
-    /// Memory that an image has in hand, so that short runs need no more.
-    const SPARE_BYTES: usize = 512 * 1024;
-
-    /// What the first blocks of a run are cut from, on pages of its own.
-    const FIRST_BYTES: usize = 64 * 1024;
-    const PAGE_BYTES: usize = 4096;
-
-    #[global_allocator]
-    static HEAP: Heap = Heap(UnsafeCell::new(Parts {
-        small: Small::new(),
-        large: Dlmalloc::new(),
-        is_settled: false,
-        together: Together::new(),
-    }));
-
-    struct Heap(UnsafeCell<Parts>);
-
-    struct Parts {
-        small: Small,
-        large: Dlmalloc,
-        /// Whether everything is made that the image holds.
-        is_settled: bool,
-        together: Together,
-    }
-
-    // SAFETY: a guest has one thread.
-    unsafe impl Sync for Heap {}
-
-    /// The one heap.
-    #[expect(
-        clippy::mut_from_ref,
-        reason = "one thread, and nothing in here allocates"
-    )]
-    fn heap() -> &'static mut Parts {
-        // SAFETY: no two of these are used at once.
-        unsafe { &mut *HEAP.0.get() }
-    }
-
-    /// To be called when everything is made that an image holds.
-    pub(crate) fn settle() {
-        let heap = heap();
-        // SAFETY: nobody has seen these blocks.
-        unsafe {
-            let spare = heap.large.malloc(SPARE_BYTES, GRAIN_BYTES);
-            heap.large.free(spare, SPARE_BYTES, GRAIN_BYTES);
-            let first = heap.large.malloc(FIRST_BYTES, PAGE_BYTES);
-            heap.small = Small::new();
-            if !first.is_null() {
-                heap.small.cut_from(first, FIRST_BYTES);
-            }
-        }
-        heap.large.set_granularity(STEP_BYTES);
-        heap.is_settled = true;
-    }
-
-    impl Parts {
-        fn take(&mut self, bytes: usize) -> *mut u8 {
-            if self.is_settled {
-                self.take_anywhere(bytes)
-            } else {
-                self.take_for_image(bytes)
-            }
-        }
-
-        fn take_anywhere(&mut self, bytes: usize) -> *mut u8 {
-            let large = &mut self.large;
-            match Small::list_of(bytes) {
-                // SAFETY: the chunk is new and dlmalloc's.
-                Some(list) => unsafe {
-                    self.small
-                        .take(list, || large.malloc(CHUNK_BYTES, GRAIN_BYTES))
-                },
-                None => {
-                    let Some(whole) = bytes.checked_add(GRAIN_BYTES) else {
-                        return ptr::null_mut();
-                    };
-                    // SAFETY: a block of this size holds its head.
-                    unsafe {
-                        let block = large.malloc(whole, GRAIN_BYTES);
-                        if block.is_null() {
-                            return block;
-                        }
-                        let block = block.add(GRAIN_BYTES);
-                        set_usable(block, bytes);
-                        block
-                    }
-                }
-            }
-        }
-
-        /// A block that the image will hold, in the place that the plan has for it.
-        #[cold]
-        fn take_for_image(&mut self, bytes: usize) -> *mut u8 {
-            let number = plan::next();
-            let list = Small::list_of(bytes);
-            let bytes = list.map_or(bytes, Small::usable);
-            let mut block = ptr::null_mut();
-            if plan::is_written(number) {
-                let whole = (bytes + GRAIN_BYTES).next_multiple_of(GRAIN_BYTES);
-                block = self.together.take(whole);
-                if !block.is_null() {
-                    // SAFETY: as much was taken.
-                    unsafe {
-                        block = block.add(GRAIN_BYTES);
-                        set_usable(block, bytes);
-                    }
-                }
-            }
-            if block.is_null() {
-                block = self.take_anywhere(bytes);
-            }
-            plan::note(number, block, bytes);
-            block
-        }
-
-        /// # Safety
-        /// The block came from here, and nobody uses it any more.
-        unsafe fn give(&mut self, block: *mut u8) {
-            // SAFETY: the caller's.
-            let bytes = unsafe { usable(block) };
-            match Small::list_of(bytes) {
-                // Other blocks of the image do not come to lie there.
-                Some(_) if !self.is_settled && self.together.has(block) => {}
-                // SAFETY: its head says which list it is of.
-                Some(list) => unsafe { self.small.give(list, block) },
-                // There are few of them, and they are not dlmalloc's.
-                None if self.together.has(block) => {}
-                // SAFETY: that is where dlmalloc's block begins.
-                None => unsafe {
-                    self.large
-                        .free(block.sub(GRAIN_BYTES), bytes + GRAIN_BYTES, GRAIN_BYTES);
-                },
-            }
-        }
-
-        /// # Safety
-        /// The block came from here.
-        unsafe fn resize(&mut self, block: *mut u8, bytes: usize) -> *mut u8 {
-            // SAFETY: the caller's.
-            let before = unsafe { usable(block) };
-            match (Small::list_of(before), Small::list_of(bytes)) {
-                (Some(from), Some(to)) if from == to => return block,
-                // Until then each counts as one that is made, wherever it lies.
-                (None, None) if self.is_settled && !self.together.has(block) => {
-                    let (Some(whole), grain) = (bytes.checked_add(GRAIN_BYTES), GRAIN_BYTES) else {
-                        return ptr::null_mut();
-                    };
-                    // SAFETY: that is where dlmalloc's block begins.
-                    unsafe {
-                        let from = block.sub(grain);
-                        let new = self.large.realloc(from, before + grain, grain, whole);
-                        if new.is_null() {
-                            return new;
-                        }
-                        let new = new.add(grain);
-                        set_usable(new, bytes);
-                        return new;
-                    }
-                }
-                _ => {}
-            }
-            let new = self.take(bytes);
-            if !new.is_null() {
-                // SAFETY: both are at least as long as what is copied, and they are two.
-                unsafe {
-                    new.copy_from_nonoverlapping(block, bytes.min(before));
-                    self.give(block);
-                }
-            }
-            new
+impl Together {
+    const fn new() -> Self {
+        Self {
+            front_bytes: 0,
+            back_bytes: 0,
         }
     }
 
-    // SAFETY: blocks are as long as asked for and aligned to a grain; what is aligned wider is
-    // dlmalloc's as it is.
-    unsafe impl GlobalAlloc for Heap {
-        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-            if layout.align() > GRAIN_BYTES {
-                // SAFETY: the caller's.
-                return unsafe { heap().large.malloc(layout.size(), layout.align()) };
-            }
-            heap().take(layout.size())
+    /// Where in the room there are so many bytes, which are a multiple of the grain.
+    fn take(&mut self, bytes: usize) -> Option<usize> {
+        let free = TOGETHER_BYTES - self.front_bytes - self.back_bytes;
+        if bytes > TOGETHER_BLOCK_BYTES_MAX || bytes > free {
+            return None;
         }
-
-        unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-            // SAFETY: the block came from `alloc` with this layout.
-            unsafe {
-                if layout.align() > GRAIN_BYTES {
-                    heap().large.free(block, layout.size(), layout.align());
-                } else {
-                    heap().give(block);
-                }
-            }
+        if bytes <= SMALL_BYTES_MAX + GRAIN_BYTES {
+            self.front_bytes += bytes;
+            return Some(self.front_bytes - bytes);
         }
-
-        unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-            let (before, align) = (layout.size(), layout.align());
-            // SAFETY: as in `dealloc`.
-            unsafe {
-                if align > GRAIN_BYTES {
-                    heap().large.realloc(block, before, align, bytes)
-                } else {
-                    heap().resize(block, bytes)
-                }
-            }
-        }
+        self.back_bytes += bytes;
+        Some(TOGETHER_BYTES - self.back_bytes)
     }
-
-    // What the engine's C code asks for by these names.
-
-    // SAFETY: the names are the C library's, whose own are not linked then.
-    #[unsafe(no_mangle)]
-    extern "C" fn malloc(bytes: usize) -> *mut u8 {
-        heap().take(bytes)
-    }
-
-    // SAFETY: as above.
-    #[unsafe(no_mangle)]
-    extern "C" fn calloc(count: usize, bytes: usize) -> *mut u8 {
-        let Some(bytes) = count.checked_mul(bytes) else {
-            return ptr::null_mut();
-        };
-        let block = heap().take(bytes);
-        if !block.is_null() {
-            // SAFETY: it is as long as that.
-            unsafe { block.write_bytes(0, bytes) };
-        }
-        block
-    }
-
-    // SAFETY: as above; the block came from one of these.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn realloc(block: *mut u8, bytes: usize) -> *mut u8 {
-        if block.is_null() {
-            return malloc(bytes);
-        }
-        // SAFETY: the caller's.
-        unsafe { heap().resize(block, bytes) }
-    }
-
-    // SAFETY: as above.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn free(block: *mut u8) {
-        if !block.is_null() {
-            // SAFETY: the caller's.
-            unsafe { heap().give(block) };
-        }
-    }
-
-    // SAFETY: as above.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn malloc_usable_size(block: *const u8) -> usize {
-        if block.is_null() {
-            return 0;
-        }
-        // SAFETY: the caller's.
-        unsafe { usable(block) }
-    }
-
-    const _: () = assert!(HEAD_BYTES < GRAIN_BYTES);
 }
 
 #[cfg(test)]
@@ -484,6 +255,23 @@ mod tests {
         }
         assert_eq!(Small::list_of(SMALL_BYTES_MAX - HEAD_BYTES + 1), None);
         assert_eq!(Small::list_of(usize::MAX), None);
+    }
+
+    #[test]
+    fn what_runs_write_lies_side_by_side_small_blocks_before_tables() {
+        let mut together = Together::new();
+        assert_eq!(together.take(24), Some(0));
+        assert_eq!(together.take(4096), Some(TOGETHER_BYTES - 4096));
+        assert_eq!(together.take(SMALL_BYTES_MAX), Some(24));
+        assert_eq!(together.take(TOGETHER_BLOCK_BYTES_MAX + 8), None);
+        let tables = std::iter::from_fn(|| together.take(8192)).count();
+        assert_eq!(tables, TOGETHER_BYTES / 8192 - 1);
+        while together.take(520).is_some() {}
+        assert!(
+            together.take(8).is_some()
+                || together.front_bytes + together.back_bytes > TOGETHER_BYTES - 8
+        );
+        assert!(together.front_bytes + together.back_bytes <= TOGETHER_BYTES);
     }
 
     #[test]

@@ -4,8 +4,14 @@ use super::engine::Engine;
 use super::rounds::Figures;
 use super::rows::{Line, Row, Stand, Way};
 use super::samples::Figure;
+use super::which::Which;
 
-pub(super) fn render(engines: &[Engine], lines: &[&Line], figures: &Figures) -> String {
+pub(super) fn render(
+    engines: &[Engine],
+    lines: &[&Line],
+    figures: &Figures,
+    which: Which,
+) -> String {
     let peers: Vec<&Engine> = engines.iter().filter(|engine| !engine.is_ours).collect();
     let mut rows = vec![head(&peers)];
     for line in lines {
@@ -13,7 +19,7 @@ pub(super) fn render(engines: &[Engine], lines: &[&Line], figures: &Figures) -> 
             engines
                 .iter()
                 .filter(|engine| engine.is_ours)
-                .map(|ours| row(ours, &peers, line, figures)),
+                .map(|ours| row((ours, which), &peers, line, figures)),
         );
     }
     let mut text = layout(&rows);
@@ -34,7 +40,12 @@ fn head(peers: &[&Engine]) -> Vec<String> {
     cells
 }
 
-fn row(ours: &Engine, peers: &[&Engine], line: &Line, figures: &Figures) -> Vec<String> {
+fn row(
+    (ours, which): (&Engine, Which),
+    peers: &[&Engine],
+    line: &Line,
+    figures: &Figures,
+) -> Vec<String> {
     let own = figures.of(ours, line.row, line.way);
     let theirs: Vec<Option<Figure>> = peers
         .iter()
@@ -49,7 +60,7 @@ fn row(ours: &Engine, peers: &[&Engine], line: &Line, figures: &Figures) -> Vec<
             .map(|figure| figure.stands)
             .min_by(f64::total_cmp);
         let ratio = own.zip(better).map(|(own, better)| own.stands / better);
-        cells.extend(verdict(ratio, line.ratio_max));
+        cells.extend(verdict(ratio, line.ratio_max(which)));
     }
     cells
 }

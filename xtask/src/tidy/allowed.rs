@@ -50,6 +50,11 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         rule: Rule::Unsafe,
+        path: "sandbox-guest/quickjs/src/heap/global.rs",
+        reason: "an allocator has no safe form, nor have the C library's names for it",
+    },
+    Exception {
+        rule: Rule::Unsafe,
         path: "sandbox-guest/quickjs/src/raw.rs",
         reason: "the engine is C, and some of what it can do has no safe form in its binding",
     },

@@ -230,6 +230,42 @@ fn rows_of_a_large_text_share_shapes_and_short_texts() {
     });
 }
 
+/// Memory that ends at any of the blocks that reading asks for.
+#[test]
+fn without_memory_reading_is_an_exception_and_then_right_again() {
+    let runtime = Runtime::new().unwrap();
+    let context = Context::full(&runtime).unwrap();
+    let rows: Vec<String> = (0..40)
+        .map(|id| {
+            format!(
+                r#"{{"id":{id},"new{}":["a\n","é"],"at":{{"x":0.5}}}}"#,
+                id % 7
+            )
+        })
+        .collect();
+    let text = format!("[{}]{}", rows.join(","), " ".repeat(20_000));
+    let read_by_both = || context.with(|ctx| both(&ctx, &told(&ctx), text.as_bytes()));
+    let expected = read_by_both().1;
+    let (mut failed, mut done) = (0, 0);
+    for more in (0..40_000).step_by(24) {
+        let used = usize::try_from(runtime.memory_usage().malloc_size).unwrap();
+        runtime.set_memory_limit(used + more);
+        context.with(|ctx| {
+            match from_json(&ctx, &mut text.clone().into_bytes(), DEPTH_MAX) {
+                Ok(_) => done += 1,
+                Err(Unread::Thrown(_) | Unread::Unsure) => failed += 1,
+                Err(other) => panic!("{other:?}"),
+            }
+            ctx.catch();
+        });
+        runtime.set_memory_limit(0);
+        if more % 100 == 0 {
+            assert_eq!(read_by_both().0, expected, "after {more} bytes");
+        }
+    }
+    assert!(failed > 100 && done > 10, "{failed} failed, {done} done");
+}
+
 #[test]
 fn depth_is_bounded() {
     let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));

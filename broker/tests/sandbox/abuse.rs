@@ -1,0 +1,403 @@
+//! What is done to a sandbox on purpose: built-ins that come back to the script
+//! without end, memory that ends everywhere, and ten thousand runs of which many
+//! end badly. The host is unharmed each time, and the next run is right.
+
+use airlock::sandbox::{GuestBounds, StopHandle};
+use airlock_core::effect::GuestStop;
+use airlock_core::limits::Limit;
+use sandbox_protocol::{Outcome, StepState};
+
+use crate::harness::{BOUNDS, End, SANDBOX, Told, drive, echo, run, start};
+
+/// Each a function `f` that comes to itself through a built-in that calls the script.
+const REENTRANT: &[(&str, &str)] = &[
+    ("call", "function f() { return f() + 1 }"),
+    ("apply", "function f() { return f.apply(null, [1]) }"),
+    ("bind", "function f() { return f.bind(null)() }"),
+    (
+        "Reflect.apply",
+        "function f() { return Reflect.apply(f, null, []) }",
+    ),
+    ("new", "function F() { new F() } const f = () => new F()"),
+    (
+        "Reflect.construct",
+        "class A { constructor() { Reflect.construct(A, []) } } const f = () => new A()",
+    ),
+    ("sort", "function f() { return [2, 1].sort(f) }"),
+    ("toSorted", "function f() { return [2, 1].toSorted(f) }"),
+    (
+        "typed sort",
+        "function f() { return new Int8Array([2, 1]).sort(f) }",
+    ),
+    ("map", "function f() { return [1].map(f) }"),
+    ("forEach", "function f() { [1].forEach(f) }"),
+    ("filter", "function f() { return [1].filter(f) }"),
+    ("reduce", "function f() { return [1, 2].reduce(f) }"),
+    ("find", "function f() { return [1].findLast(f) }"),
+    ("flatMap", "function f() { return [1].flatMap(f) }"),
+    (
+        "flat",
+        "const a = []; a.push(a); const f = () => a.flat(Infinity)",
+    ),
+    (
+        "Array.from a function",
+        "function f() { return Array.from([1], f) }",
+    ),
+    (
+        "Array.from an iterator",
+        "const f = () => Array.from({ [Symbol.iterator]: f })",
+    ),
+    (
+        "Array.from lengths",
+        "const f = () => Array.from({ get length() { return f() } })",
+    ),
+    ("spread", "const f = () => [...{ [Symbol.iterator]: f }]"),
+    (
+        "spread arguments",
+        "function f() { return f(...[1, 2, 3]) }",
+    ),
+    (
+        "destructuring",
+        "const f = () => { const [a] = { [Symbol.iterator]: f }; return a }",
+    ),
+    ("defaults", "const f = (a = f()) => a"),
+    (
+        "species",
+        "class A extends Array { static get [Symbol.species]() { return f() } } const f = () => A.from([1]).map((x) => x)",
+    ),
+    (
+        "isConcatSpreadable",
+        "const f = () => [].concat({ get [Symbol.isConcatSpreadable]() { return f() } })",
+    ),
+    (
+        "join",
+        "const o = { toString() { return [o].join() } }; const f = () => [o].join()",
+    ),
+    ("toString", "const f = () => String({ toString: f })"),
+    ("valueOf", "const f = () => +{ valueOf: f }"),
+    (
+        "toPrimitive",
+        "const f = () => `${{ [Symbol.toPrimitive]: f }}`",
+    ),
+    ("computed key", "const f = () => ({ [{ toString: f }]: 1 })"),
+    ("compare", "const f = () => ({ valueOf: f }) < 1"),
+    (
+        "instanceof",
+        "const f = () => 1 instanceof { [Symbol.hasInstance]: f }",
+    ),
+    (
+        "getter",
+        "const o = { get x() { return o.x } }; const f = () => o.x",
+    ),
+    (
+        "setter",
+        "const o = { set x(v) { o.x = v } }; const f = () => { o.x = 1 }",
+    ),
+    (
+        "class field",
+        "class A { x = new A() } const f = () => new A()",
+    ),
+    ("static block", "const f = () => class { static { f() } }"),
+    (
+        "super",
+        "class A { m() { return f() } } class B extends A { m() { return super.m() } } const f = () => new B().m()",
+    ),
+    (
+        "proxy get",
+        "const p = new Proxy({}, { get: (t, k) => p[k] }); const f = () => p.x",
+    ),
+    (
+        "proxy set",
+        "const p = new Proxy({}, { set: () => { p.x = 1; return true } }); const f = () => { p.x = 1 }",
+    ),
+    (
+        "proxy has",
+        "const p = new Proxy({}, { has: () => 'x' in p }); const f = () => 'x' in p",
+    ),
+    (
+        "proxy ownKeys",
+        "const p = new Proxy({}, { ownKeys: () => Object.keys(p) }); const f = () => Object.keys(p)",
+    ),
+    (
+        "proxy descriptor",
+        "const p = new Proxy({}, { getOwnPropertyDescriptor: () => Object.hasOwn(p, 'x') }); const f = () => Object.hasOwn(p, 'x')",
+    ),
+    (
+        "proxy define",
+        "const p = new Proxy({}, { defineProperty: () => Reflect.defineProperty(p, 'x', {}) }); const f = () => Reflect.defineProperty(p, 'x', {})",
+    ),
+    (
+        "proxy delete",
+        "const p = new Proxy({}, { deleteProperty: () => delete p.x }); const f = () => delete p.x",
+    ),
+    (
+        "proxy prototype",
+        "const p = new Proxy({}, { getPrototypeOf: () => Object.getPrototypeOf(p) }); const f = () => Object.getPrototypeOf(p)",
+    ),
+    (
+        "proxy apply",
+        "const p = new Proxy(() => {}, { apply: () => p() }); const f = () => p()",
+    ),
+    (
+        "proxy construct",
+        "const P = new Proxy(class {}, { construct: () => new P() }); const f = () => new P()",
+    ),
+    (
+        "proxy of proxies",
+        "let p = {}; for (let i = 0; i < 1e5; i++) p = new Proxy(p, {}); const f = () => p.x",
+    ),
+    (
+        "prototypes",
+        "let o = {}; for (let i = 0; i < 1e5; i++) o = Object.create(o); const f = () => o.x",
+    ),
+    ("replace", "const f = () => 'a'.replace('a', f)"),
+    ("replaceAll", "const f = () => 'a'.replaceAll(/a/g, f)"),
+    (
+        "Symbol.replace",
+        "const f = () => 'a'.replace({ [Symbol.replace]: f })",
+    ),
+    (
+        "exec",
+        "const r = /a/; r.exec = () => r.test('a'); const f = () => r.test('a')",
+    ),
+    (
+        "lastIndex",
+        "const r = /a/g; r.lastIndex = { valueOf: () => r.test('a') }; const f = () => r.test('a')",
+    ),
+    ("tag", "const f = () => f`x${1}`"),
+    (
+        "String.raw",
+        "const f = () => String.raw({ raw: { get length() { return f() } } })",
+    ),
+    ("JSON.parse", "const f = () => JSON.parse('[1]', f)"),
+    (
+        "toJSON",
+        "const o = { toJSON: () => JSON.stringify(o) }; const f = () => JSON.stringify(o)",
+    ),
+    (
+        "stringify's function",
+        "const f = () => JSON.stringify({ a: 1 }, f)",
+    ),
+    (
+        "stringify a depth",
+        "let o = {}; for (let i = 0; i < 1e5; i++) o = { o }; const f = () => JSON.stringify(o)",
+    ),
+    (
+        "parse a depth",
+        "const f = () => JSON.parse('['.repeat(1e6))",
+    ),
+    (
+        "structuredClone",
+        "const o = { get x() { return structuredClone(o) } }; const f = () => structuredClone(o)",
+    ),
+    (
+        "clone a depth",
+        "let o = {}; for (let i = 0; i < 1e5; i++) o = { o }; const f = () => structuredClone(o)",
+    ),
+    (
+        "generator",
+        "function* g() { yield* g() } const f = () => [...g()]",
+    ),
+    (
+        "generator's return",
+        "const o = { [Symbol.iterator]: () => ({ next: () => ({}), return: () => f() }) }; const f = () => { for (const x of o) break; return {} }",
+    ),
+    (
+        "iterator helpers",
+        "const f = () => [1].values().map(f).next()",
+    ),
+    ("Map", "const f = () => new Map([[1, 1]]).forEach(f)"),
+    ("Set", "const f = () => new Set({ [Symbol.iterator]: f })"),
+    ("groupBy", "const f = () => Object.groupBy([1], f)"),
+    (
+        "Object.assign",
+        "const f = () => Object.assign({}, { get x() { return f() } })",
+    ),
+    (
+        "Object.fromEntries",
+        "const f = () => Object.fromEntries({ [Symbol.iterator]: f })",
+    ),
+    (
+        "Object.defineProperties",
+        "const f = () => Object.defineProperties({}, { get x() { return f() } })",
+    ),
+    ("Date", "const f = () => new Date({ valueOf: f })"),
+    (
+        "Error's cause",
+        "const f = () => new Error('', { get cause() { return f() } })",
+    ),
+    ("async", "async function f() { await f() }"),
+    (
+        "async to its first await",
+        "const f = async () => { f(); await 1 }",
+    ),
+    (
+        "then",
+        "const f = () => Promise.resolve({ get then() { return f() } })",
+    ),
+    ("Promise's function", "const f = () => new Promise(f)"),
+    (
+        "console",
+        "const o = { get x() { console.log(o); return o.x } }; const f = () => o.x",
+    ),
+    (
+        "queueMicrotask at depth",
+        "const f = () => { queueMicrotask(f); f() }",
+    ),
+];
+
+fn bounded(script: &str, bounds: GuestBounds) -> Told {
+    drive(&start(script), bounds, echo)
+}
+
+/// Whether a run ended at its depth or at another limit; in any case the host has a word for it.
+#[track_caller]
+fn is_at_a_limit(name: &str, told: &Told) -> bool {
+    match &told.end {
+        End::State(StepState::Waiting { .. }) => panic!("{name} still waits"),
+        End::State(StepState::StackExhausted) | End::Stopped(GuestStop::Limit { .. }) => true,
+        End::State(_) => false,
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+#[test]
+fn no_built_in_that_calls_the_script_harms_the_host_by_depth() {
+    let bounds = GuestBounds {
+        cpu_ms_max: 300,
+        ..BOUNDS
+    };
+    let mut ended_otherwise = Vec::new();
+    for (name, script) in REENTRANT {
+        let uncaught = bounded(&format!("{script}\nreturn typeof await f()"), bounds);
+        if !is_at_a_limit(name, &uncaught) {
+            ended_otherwise.push(name);
+        }
+        // Caught, and gone on with.
+        let caught = format!(
+            "{script}\nlet said = 0; try {{ await f() }} catch {{ said = 1 }}\nreturn [1, said].length"
+        );
+        let told = bounded(&caught, bounds);
+        is_at_a_limit(name, &told);
+        if let End::State(StepState::Done { value }) = &told.end {
+            assert_eq!(value, b"2", "{name}");
+        }
+        let next = run("return [3, 1, 2].sort().join()").value();
+        assert_eq!(next, "\"1,2,3\"", "after {name}");
+    }
+    // Some have an end of their own, such as a promise that nobody settles.
+    assert!(ended_otherwise.len() <= 8, "{ended_otherwise:?}");
+}
+
+/// Blocks of each size that the guests have, until memory ends: at another block each time.
+#[test]
+fn memory_may_end_at_a_block_of_any_size() {
+    let mut ends = 0;
+    for bytes in [
+        8, 16, 24, 40, 64, 120, 248, 400, 500, 520, 1_000, 4_000, 16_000, 70_000, 1_000_000,
+    ] {
+        for memory_mib in [8_u64, 10, 13] {
+            let bounds = GuestBounds {
+                memory_bytes_max: memory_mib * 1024 * 1024,
+                ..BOUNDS
+            };
+            // Texts, objects, typed arrays, and the table that grows to hold them.
+            let script = format!(
+                "const kept = [];
+                 for (let i = 0; ; i++) {{
+                   const text = String(i).padEnd({bytes}, 'x');
+                   kept.push(text + '!', {{ i, text }}, new Uint8Array({bytes}), [text], () => i, new Map([[i, i]]));
+                 }}"
+            );
+            let told = bounded(&script, bounds);
+            let is_memory = matches!(
+                &told.end,
+                End::Stopped(GuestStop::Limit {
+                    limit: Limit::Memory,
+                    ..
+                })
+            );
+            assert!(
+                is_memory,
+                "{bytes} bytes of {memory_mib} MiB: {:?}",
+                told.end
+            );
+            ends += 1;
+            assert_eq!(run("return 'abc'.repeat(3).length").value(), "9");
+        }
+    }
+    assert_eq!(ends, 45);
+}
+
+/// A result that has no room ends the run while it becomes a value.
+#[test]
+fn memory_may_end_while_a_result_is_read() {
+    let rows =
+        "{\"id\":1,\"name\":\"a text of some length\",\"tags\":[\"a\",\"b\"],\"at\":{\"x\":1.5}},";
+    let script = "const text = await logs.search({}); return text.length";
+    let mut stopped = 0;
+    for count in [1_000, 20_000, 40_000, 60_000, 80_000] {
+        let result = format!("[{}0]", rows.repeat(count));
+        let bounds = GuestBounds {
+            memory_bytes_max: 16 * 1024 * 1024,
+            ..BOUNDS
+        };
+        let told = drive(&start(script), bounds, |_| {
+            Some(Outcome::Value(result.clone().into_bytes()))
+        });
+        match &told.end {
+            End::State(StepState::Done { value }) => {
+                assert_eq!(*value, (count + 1).to_string().as_bytes())
+            }
+            End::Stopped(GuestStop::Limit {
+                limit: Limit::Memory,
+                ..
+            }) => stopped += 1,
+            other => panic!("{count}: {other:?}"),
+        }
+    }
+    assert!((1..5).contains(&stopped), "{stopped}");
+    assert_eq!(run("return 1 + 1").value(), "2");
+}
+
+#[test]
+fn ten_thousand_runs_with_traps_among_them_are_each_right() {
+    let bad = [
+        "function f() { return f() + 1 } return f()",
+        "return 'x'.repeat(2 ** 29).split('')",
+        "throw new Error('as it should')",
+        "await new Promise(() => {})",
+        "const a = []; a.push(a); return a",
+        "let o = {}; for (let i = 0; i < 3e4; i++) o = { o }; return JSON.stringify(o).length",
+        "return null.member",
+        "syntax error (",
+    ];
+    let tight = GuestBounds {
+        cpu_ms_max: 100,
+        memory_bytes_max: 12 * 1024 * 1024,
+        ..BOUNDS
+    };
+    let mut wrong = 0;
+    for turn in 0..10_000_u32 {
+        if turn % 20 == 7 {
+            let script = bad[turn as usize / 20 % bad.len()];
+            let told = bounded(script, tight);
+            let is_done = matches!(told.end, End::State(StepState::Done { .. }));
+            assert!(!is_done, "{script}: {:?}", told.end);
+            wrong += 1;
+        } else {
+            let mut start = start("return [input, [input].map((x) => x * 2)[0]]");
+            start.input = turn.to_string().into_bytes();
+            let mut guest = SANDBOX.guest(BOUNDS, &StopHandle::default());
+            let step = guest.start(&start).unwrap();
+            let StepState::Done { value } = step.state else {
+                panic!("turn {turn}: {:?}", step.state)
+            };
+            assert_eq!(
+                String::from_utf8(value).unwrap(),
+                format!("[{turn},{}]", turn * 2)
+            );
+        }
+    }
+    assert_eq!(wrong, 500);
+}
