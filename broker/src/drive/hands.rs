@@ -28,7 +28,7 @@ use crate::carrier::Carrier;
 use crate::extract::{self, Extractor};
 use crate::sandbox::{Guest, GuestBounds};
 use crate::telemetry::TraceIds;
-use crate::upstream::wall::Wall;
+use crate::upstream::wall::{Held, Wall};
 
 pub(super) type Open<'a, T> = FuturesUnordered<Abortable<LocalBoxFuture<'a, (CallId, T)>>>;
 
@@ -48,6 +48,8 @@ pub(crate) struct Hands<'a> {
     pub(super) claims: Open<'a, Result<Use, String>>,
     pub(super) inquiries: Inquiries<'a>,
     /// A call or question is withdrawn by dropping its future.
+    /// The time of each extraction, which may stand still.
+    pub(super) extractions: HashMap<CallId, (Wall, Option<Held>)>,
     pub(super) aborts: HashMap<CallId, AbortHandle>,
     pub(super) alarm: Option<Pin<Box<Sleep>>>,
     /// Heard and not yet handed on.
@@ -77,6 +79,7 @@ impl<'a> Hands<'a> {
             asks: FuturesUnordered::new(),
             claims: FuturesUnordered::new(),
             inquiries: Inquiries::new(None),
+            extractions: HashMap::new(),
             aborts: HashMap::new(),
             alarm: None,
             heard: Vec::new(),
@@ -230,6 +233,7 @@ impl<'a> Hands<'a> {
         let wall = Wall::new(Duration::from_millis(limits.call_wall_ms_max));
         let CallParts { id, args, .. } = call.into_parts();
         let reply = async move { extract::reply(extractor, args.value(), &limits).await };
+        self.extractions.insert(id, (wall.clone(), None));
         self.begin(id, wall, Box::pin(reply), extract::late);
     }
 
@@ -293,7 +297,21 @@ impl<'a> Hands<'a> {
         ));
     }
 
+    /// The same host may read a value and ask its person, and brings both back together: while
+    /// somebody is asked, the time of what is read stands still.
+    pub(super) fn hold_extractions(&mut self) {
+        let is_asking = !self.asks.is_empty() || self.inquiries.is_any_open();
+        for (wall, held) in self.extractions.values_mut() {
+            if is_asking && held.is_none() {
+                *held = Some(wall.hold());
+            } else if !is_asking {
+                *held = None;
+            }
+        }
+    }
+
     fn withdraw(&mut self, call: CallId) {
+        self.extractions.remove(&call);
         if let Some(abort) = self.aborts.remove(&call) {
             abort.abort();
         }

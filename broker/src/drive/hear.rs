@@ -47,9 +47,11 @@ impl Hands<'_> {
         // Before the calls: what a server asked is older than its answer.
         let heard = self.inquiries.listen(cx, &self.broker.secrets);
         self.heard.extend(heard);
+        self.hold_extractions();
         while let Poll::Ready(Some(settled)) = self.calls.poll_next_unpin(cx) {
             if let Ok((call, reply)) = settled {
                 self.aborts.remove(&call);
+                self.extractions.remove(&call);
                 self.heard.push(Event::Replied { call, reply });
             }
         }

@@ -68,6 +68,11 @@ impl<'a> Inquiries<'a> {
         Behind::new(server, call, self.desk.clone(), wall)
     }
 
+    /// Somebody is asked right now.
+    pub(super) fn is_any_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// What has come, and what came of what is carried.
     pub(super) fn listen(&mut self, cx: &mut Context<'_>, secrets: &Secrets) -> Vec<Event> {
         let mut heard = Vec::new();

@@ -1,6 +1,11 @@
 //! `airlock.extract`: the host's model reads a value, in the way of either era.
 
+use airlock_core::limits::Limits;
+
+use super::host::{House, tool};
 use super::*;
+use crate::approver::Never;
+use crate::broker::Broker;
 
 const CODE: &str =
     "const schema = {type: 'object', properties: {age: {type: 'integer'}}, required: ['age']};
@@ -142,4 +147,39 @@ async fn a_host_that_cannot_sample_is_not_asked_and_nothing_leaves() {
         let calls = &result["structuredContent"]["calls"];
         assert_eq!(calls[0]["outcome"], "not-sent", "{result}");
     }
+}
+
+#[tokio::test]
+async fn a_value_and_an_answer_that_come_back_together_may_take_as_long_as_the_person() {
+    let echo = async |args: Value| Ok(args);
+    let limits = Limits {
+        call_wall_ms_max: 1_000,
+        run_wall_ms_max: 1_500,
+        ..Limits::default()
+    };
+    let builder = Broker::builder()
+        .limits(limits)
+        .extraction_by_seat()
+        .approver(Never)
+        .ask("word.ask")
+        .unwrap()
+        .tool(tool("word", "ask", "Is asked about.", echo));
+    let house = House::built(builder, settings()).await;
+    let capabilities = json!({"sampling": {}, "elicitation": {}});
+    let mut host = house.host(MODERN, capabilities).await;
+    let code = "const read = airlock.extract({value: 'x', schema: {type: 'integer'}});
+        const [a, b] = await Promise.all([read, word.ask({text: 'y'})]); return [a, b.text]";
+    let mut params = json!({"name": "run_script", "arguments": {"code": code}});
+    let first = host.request("tools/call", params.clone()).await.unwrap();
+    assert_eq!(first["inputRequests"].as_object().unwrap().len(), 2);
+    // Longer than any call and any run may take by itself.
+    tokio::time::sleep(std::time::Duration::from_millis(2_500)).await;
+    params["requestState"] = first["requestState"].clone();
+    params["inputResponses"] = json!({
+        "extract-1": words("7"),
+        "call-2": {"action": "accept", "content": {"decision": "allow"}},
+    });
+    let second = host.request("tools/call", params).await.unwrap();
+    let value = &second["structuredContent"]["value"];
+    assert_eq!(*value, json!([7, "y"]), "{second}");
 }

@@ -69,7 +69,7 @@ pub(super) struct House {
     scratch: Arc<Scratch>,
 }
 
-fn tool<F, Fut>(server: &str, name: &str, text: &str, function: F) -> InProcessTool
+pub(super) fn tool<F, Fut>(server: &str, name: &str, text: &str, function: F) -> InProcessTool
 where
     F: Fn(Value) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<Value, ToolFailure>> + 'static,
