@@ -325,7 +325,7 @@ impl Desk {
     }
 
     fn capabilities_of_ours(&self) -> Value {
-        let lists = json!({"groups": {"listChanged": false}, "tags": {"listChanged": false}});
+        let lists = json!({"groups": {"listChanged": true}, "tags": {"listChanged": true}});
         let mut capabilities = json!({
             "tools": {"listChanged": true},
             "resources": {},

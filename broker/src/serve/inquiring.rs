@@ -10,9 +10,11 @@ use serde_json::{Value, json};
 
 use super::asking;
 use super::rpc::put;
+use super::seal;
 use super::wish::Wishes;
 use crate::carrier::{Abilities, Carrier, Carrying, Inquiry, Remarks, Wants};
 use crate::render::escape;
+use crate::upstream::Era;
 use crate::upstream::inquiry::unfit;
 
 const MESSAGE_CHARS_MAX: usize = 4_000;
@@ -25,6 +27,7 @@ pub(super) struct ToHost {
     wishes: Wishes,
     abilities: Abilities,
     session: Arc<str>,
+    era: Era,
     remarks: Option<Remarks>,
     latest: AtomicU64,
 }
@@ -33,15 +36,34 @@ impl ToHost {
     pub(super) fn new(
         wishes: Wishes,
         abilities: Abilities,
-        session: &str,
+        (session, era): (&str, Era),
         remarks: Option<Remarks>,
     ) -> Self {
         Self {
             wishes,
             abilities,
             session: session.into(),
+            era,
             remarks,
             latest: AtomicU64::new(0),
+        }
+    }
+}
+
+impl ToHost {
+    /// In the older era an address to open has a name, which the newer has not: a server of the
+    /// one may be behind a host of the other.
+    fn identify(&self, params: &mut Value, key: &str) {
+        const ID: &str = "elicitationId";
+        let Some(members) = params.as_object_mut() else {
+            return;
+        };
+        match self.era {
+            Era::Modern => drop(members.remove(ID)),
+            Era::Legacy => {
+                let own = || seal::token().unwrap_or_else(|_| key.to_owned());
+                members.entry(ID).or_insert_with(|| own().into());
+            }
         }
     }
 }
@@ -64,7 +86,12 @@ impl Carrier for ToHost {
             let number = self.latest.fetch_add(1, Ordering::Relaxed) + 1;
             let key = format!("inquiry-{number}");
             match request(&inquiry) {
-                Ok((method, params)) => self.wishes.want(key, method, params).await,
+                Ok((method, mut params)) => {
+                    if inquiry.wants == Wants::Address {
+                        self.identify(&mut params, &key);
+                    }
+                    self.wishes.want(key, method, params).await
+                }
                 Err(why) => unfit(why),
             }
         })

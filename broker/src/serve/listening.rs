@@ -1,11 +1,11 @@
 //! `subscriptions/listen` of the newer era: a request that stays open. It is
-//! acknowledged first, told when the list of tools is another one, and answered
+//! acknowledged first, told when the list of tools, of groups or of tags is another one, and answered
 //! when serving ends.
 
 use std::sync::Arc;
 
 use airlock_core::id::Digest;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::{Semaphore, watch};
 
 use super::desk::Desk;
@@ -27,11 +27,19 @@ impl Default for Listeners {
     }
 }
 
-/// The list of tools as it changes.
+/// The lists of tools, groups and tags: how a host says that it wants to hear of each, and
+/// what it is told then.
+const LISTS: [(&str, &str); 3] = [
+    ("toolsListChanged", "notifications/tools/list_changed"),
+    ("groupsListChanged", "notifications/groups/list_changed"),
+    ("tagsListChanged", "notifications/tags/list_changed"),
+];
+
+/// These lists as they change.
 #[derive(Debug)]
 pub(super) struct Lists {
     shelves: watch::Receiver<Option<Arc<Shelf>>>,
-    told: Option<Digest>,
+    told: Option<[Digest; 3]>,
 }
 
 impl Lists {
@@ -40,22 +48,27 @@ impl Lists {
         Self { shelves, told }
     }
 
-    /// Waits until the list is another one than it was; the first one is no change.
-    /// False when it will not change any more.
-    pub(super) async fn changed(&mut self) -> bool {
+    /// Waits until one of them is another one than it was, and gives what is told of that; the
+    /// first ones are no change. None when they will not change any more.
+    pub(super) async fn changed(&mut self) -> Option<Vec<&'static str>> {
         while self.shelves.changed().await.is_ok() {
             let now = digest(&self.shelves.borrow_and_update());
-            let before = std::mem::replace(&mut self.told, now);
-            if before.is_some() && before != now {
-                return true;
+            let (Some(before), Some(now)) = (std::mem::replace(&mut self.told, now), now) else {
+                continue;
+            };
+            let lists = before.iter().zip(&now).zip(LISTS);
+            let changed = lists.filter(|((before, now), _)| before != now);
+            let methods: Vec<_> = changed.map(|(_, (_, method))| method).collect();
+            if !methods.is_empty() {
+                return Some(methods);
             }
         }
-        false
+        None
     }
 }
 
-fn digest(shelf: &Option<Arc<Shelf>>) -> Option<Digest> {
-    shelf.as_ref().map(|it| it.list_digest)
+fn digest(shelf: &Option<Arc<Shelf>>) -> Option<[Digest; 3]> {
+    shelf.as_ref().map(|it| it.list_digests())
 }
 
 /// Tells a host what it wants to be told, until it goes or serving ends.
@@ -68,12 +81,12 @@ pub(super) async fn listen(desk: &Desk, request: &Request) -> Result<Value, Refu
     let Ok(_room) = room.try_acquire_owned() else {
         return Err(Refusal::new(rpc::INTERNAL, "too many hosts listen already"));
     };
-    let wants_tools = wanted.get("toolsListChanged") == Some(&Value::Bool(true));
-    let honoured = if wants_tools {
-        json!({"toolsListChanged": true})
-    } else {
-        json!({})
-    };
+    let is_wanted = |(key, _): &(&str, &str)| wanted.get(*key) == Some(&Value::Bool(true));
+    let wanted: Vec<_> = LISTS.into_iter().filter(is_wanted).collect();
+    let honoured = wanted
+        .iter()
+        .map(|(key, _)| ((*key).to_owned(), true.into()));
+    let honoured: Map<String, Value> = honoured.collect();
     let id = json!({ ID_KEY: request.id });
     // Whatever changes from here on is told, also what changes before it is acknowledged.
     let mut lists = desk.lists();
@@ -81,10 +94,10 @@ pub(super) async fn listen(desk: &Desk, request: &Request) -> Result<Value, Refu
     let method = "notifications/subscriptions/acknowledged";
     request.peer.notify(method, &params).await;
     let telling = async {
-        while lists.changed().await {
-            if wants_tools {
+        while let Some(changed) = lists.changed().await {
+            let is_wanted = |it: &&str| wanted.iter().any(|(_, method)| method == it);
+            for method in changed.into_iter().filter(is_wanted) {
                 let params = json!({ "_meta": id });
-                let method = "notifications/tools/list_changed";
                 request.peer.notify(method, &params).await;
             }
         }

@@ -2,7 +2,7 @@
 //! search over them, and the descriptions in the forms in which they are shown.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use airlock_core::catalog::{Catalog, Tool};
 use airlock_core::id::{Digest, ServerName, ToolId, ToolName};
@@ -12,6 +12,7 @@ use codegen::stub::{ServerStubs, ToolStub};
 use codegen::tool_file::ToolFile;
 use serde_json::{Map, Value, json};
 
+use super::filter;
 use super::session::Listed;
 use super::settings::{Disclosure, Mode, Settings};
 use crate::broker::{Broker, Known, ServerStatus};
@@ -50,7 +51,9 @@ pub(super) struct Shelf {
     /// All declarations, when there are so few that they are disclosed at once.
     pub(super) at_once: Option<String>,
     /// Of the list of tools as hosts see it.
-    pub(super) list_digest: Digest,
+    list_digest: Digest,
+    /// Of the lists of groups and tags, when somebody has wanted to know.
+    filter_digests: OnceLock<[Digest; 2]>,
     by_name: Arc<HashMap<String, usize>>,
 }
 
@@ -75,6 +78,7 @@ impl Shelf {
             vectors: vectors.map(Arc::new),
             at_once: None,
             list_digest: Digest::of(b""),
+            filter_digests: OnceLock::new(),
             by_name: Arc::new(by_name),
         };
         shelf.at_once = shelf.declarations_at_once(settings);
@@ -99,8 +103,17 @@ impl Shelf {
             vectors: self.vectors.clone(),
             at_once: self.at_once.clone(),
             list_digest: self.list_digest,
+            filter_digests: self.filter_digests.clone(),
             by_name: Arc::clone(&self.by_name),
         }
+    }
+
+    /// Of the lists of tools, groups and tags.
+    pub(super) fn list_digests(&self) -> [Digest; 3] {
+        let of = |list: Value| Digest::of(list.to_string().as_bytes());
+        let filters = || [of(filter::groups(self)), of(filter::tags(self))];
+        let [groups, tags] = *self.filter_digests.get_or_init(filters);
+        [self.list_digest, groups, tags]
     }
 
     /// The descriptions that are shown at once. Those that some rule denies altogether are not

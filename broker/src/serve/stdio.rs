@@ -58,10 +58,11 @@ impl Connection {
     /// Tells a host of the older era when the list of tools is another one; never ends.
     async fn tell_changes(&self) {
         let mut lists = self.desk.lists();
-        while lists.changed().await {
-            if self.session.is_listening() {
-                let method = "notifications/tools/list_changed";
-                self.peer.notify(method, &json!({})).await;
+        while let Some(changed) = lists.changed().await {
+            for method in changed {
+                if self.session.is_listening() {
+                    self.peer.notify(method, &json!({})).await;
+                }
             }
         }
         std::future::pending().await

@@ -133,6 +133,40 @@ fn a_host_of_the_newer_era_gets_it_back_as_input_that_is_required() {
 }
 
 #[test]
+fn an_address_to_open_has_a_name_where_the_hosts_era_has_one() {
+    let code = "return await test.elicitation_address({})";
+    let can = json!({"elicitation": {"url": {}}});
+    let accept = json!({"action": "accept"});
+    for era in ["", " --newer"] {
+        let serving = serving(era);
+        let host = serving.session(&can);
+        let mut run = host.begin(1, "tools/call", &running(code));
+        let asked = run.told("elicitation/create");
+        assert_eq!(asked["params"]["url"], "https://example.com/a", "{asked}");
+        let id = asked["params"]["elicitationId"].as_str().unwrap();
+        assert_eq!(id == "theirs", era.is_empty(), "{asked}");
+        host.reply(&asked["id"], &accept);
+        let older = run.answer(1);
+
+        let mut params = json!({"name": "run_script", "arguments": {"code": code}});
+        let first = modern(&serving, params.clone(), &can).answer(1);
+        let requests = first["inputRequests"].as_object().unwrap();
+        let (key, request) = requests.iter().next().unwrap();
+        assert!(
+            request["params"].get("elicitationId").is_none(),
+            "{request}"
+        );
+        params["requestState"] = first["requestState"].clone();
+        params["inputResponses"] = json!({ key: accept });
+        let newer = modern(&serving, params, &can).answer(1);
+        for result in [older, newer] {
+            let value = &result["structuredContent"]["value"];
+            assert_eq!(*value, "state-ok: answer accept", "{era}: {result}");
+        }
+    }
+}
+
+#[test]
 fn everything_that_a_server_wants_at_once_is_put_together() {
     let serving = serving(" --newer");
     let can = json!({"elicitation": {}, "sampling": {}, "roots": {}});
@@ -288,7 +322,9 @@ fn a_command_line_run_has_nobody_to_be_asked() {
     let script = home.write("a.js", CODE);
     let script = script.display().to_string();
     let ended = home.run(["run", &script, "--server", &server, "--allow", "*.*"]);
-    assert!(ended.stderr.contains("cannot be asked"), "{ended}");
+    assert!(ended.stdout.contains("answer decline"), "{ended}");
+    assert!(ended.stderr.contains("so it was declined"), "{ended}");
+    self::ended(&home, "declined");
 }
 
 /// The last journal has this end of an inquiry.

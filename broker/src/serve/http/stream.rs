@@ -125,12 +125,13 @@ fn events(listening: Listening) -> impl Stream<Item = Event> {
 /// Tells all sessions of the older era when the list of tools is another one; never ends.
 pub(super) async fn tell_changes(hall: &Hall) {
     let mut lists = hall.desk.lists();
-    while lists.changed().await {
-        let method = "notifications/tools/list_changed";
-        let message = jsonrpc::notification(method, &json!({}).to_string());
-        for session in hall.sessions.all() {
-            if session.is_listening() {
-                session.feed.push(message.clone());
+    while let Some(changed) = lists.changed().await {
+        for method in changed {
+            let message = jsonrpc::notification(method, &json!({}).to_string());
+            for session in hall.sessions.all() {
+                if session.is_listening() {
+                    session.feed.push(message.clone());
+                }
             }
         }
     }

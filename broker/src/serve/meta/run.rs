@@ -137,8 +137,8 @@ pub(super) async fn start(
     let (wishes, wanted) = Wishes::new();
     let level = logging::level_of(request).filter(|_| desk.settings().logs);
     let (remarks, remarked) = level.map(Remarks::new).unzip();
-    let (session, abilities) = (&request.session.id, request.abilities(desk));
-    let to_host = ToHost::new(wishes.clone(), abilities, session, remarks);
+    let host = (&*request.session.id, request.era);
+    let to_host = ToHost::new(wishes.clone(), request.abilities(desk), host, remarks);
     let by_host = || Arc::new(ByHost(wishes.clone())) as Arc<dyn Approver>;
     let by_model = || Arc::new(HostModel::new(wishes.clone())) as Arc<dyn Extractor>;
     let seat = Seat {

@@ -187,6 +187,11 @@ const STATEMENTS: &[(&str, Strength, &str)] = &[
         "a tool in two chosen groups is listed once",
     ),
     ("gt-tags", Must, "tags have name and description"),
+    (
+        "gt-list-changed",
+        May,
+        "hosts are told when groups or tags change",
+    ),
     ("gt-across", May, "a tag goes across groups"),
     ("gt-any", Must, "any of the groups"),
     ("gt-all", Must, "all of the tags"),
@@ -324,10 +329,6 @@ const LEFT_OUT: &[(&str, &str)] = &[
     (
         "bp-provider-caching",
         "what a provider caches, and for how long, only the host can look up",
-    ),
-    (
-        "gt-list-changed",
-        "said to be false, which the proposal allows: hosts hear that the tools have changed",
     ),
 ];
 

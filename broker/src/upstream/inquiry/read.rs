@@ -90,11 +90,18 @@ fn address(params: &mut Map<String, Value>) -> Result<Value, Refused> {
     let Some(url) = url.filter(|it| matches!(it.scheme(), "http" | "https")) else {
         return Err(invalid("`url` is no http or https address"));
     };
-    let Some(Value::String(id)) = params.remove("elicitationId") else {
-        return Err(invalid("`elicitationId` is missing, or is no string"));
-    };
+    let id = params.remove("elicitationId");
     let message = message(params)?;
-    Ok(json!({"mode": "url", "message": message, "url": url.as_str(), "elicitationId": id}))
+    let mut address = json!({"mode": "url", "message": message, "url": url.as_str()});
+    match (id, address.as_object_mut()) {
+        (Some(id @ Value::String(_)), Some(members)) => {
+            members.insert("elicitationId".into(), id);
+        }
+        // Only the older era has one.
+        (None, _) => {}
+        _ => return Err(invalid("`elicitationId` is no string")),
+    }
+    Ok(address)
 }
 
 fn message(params: &mut Map<String, Value>) -> Result<String, Refused> {

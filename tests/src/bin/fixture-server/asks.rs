@@ -19,6 +19,7 @@ pub(crate) fn round(params: &Value, round: usize, host: &Value) -> Map<String, V
         }
         ("elicitation_sep1034_defaults", 0) => vec![("answer", defaults())],
         ("elicitation_sep1330_enums", 0) => vec![("answer", enums())],
+        ("elicitation_address", 0) => vec![("answer", address(host.is_object()))],
         ("streaming_elicitation", 0) => vec![("answer", name())],
         ("input_required_result_elicitation", 0) => vec![("user_name", name())],
         ("input_required_result_sampling", 0) => vec![("capital_question", capital())],
@@ -56,6 +57,15 @@ fn elicit(message: &str, properties: Value) -> Value {
 
 fn form(message: &str, field: &str) -> Value {
     elicit(message, json!({ field: {"type": "string"} }))
+}
+
+/// What is to be opened has a name in the older era alone.
+fn address(is_newer: bool) -> Value {
+    let mut params = json!({"mode": "url", "message": "Sign in", "url": "https://example.com/a"});
+    if !is_newer {
+        params["elicitationId"] = "theirs".into();
+    }
+    json!({"method": "elicitation/create", "params": params})
 }
 
 fn sample(prompt: &str) -> Value {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// Named so that the server `test` lists them as the conformance suite calls them.
-const TOOLS: [&str; 26] = [
+const TOOLS: [&str; 27] = [
     "simple_text",
     "image_content",
     "audio_content",
@@ -17,6 +17,7 @@ const TOOLS: [&str; 26] = [
     "elicitation",
     "elicitation_sep1034_defaults",
     "elicitation_sep1330_enums",
+    "elicitation_address",
     "streaming_elicitation",
     "input_required_result_elicitation",
     "input_required_result_sampling",

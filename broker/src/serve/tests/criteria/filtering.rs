@@ -1,12 +1,14 @@
 //! Groups and tags, SEP-1300.
 
 use super::super::host::House;
+use super::super::listening::Listening;
 use super::super::*;
 use super::shown;
 
 shown! {
     filtering_is_declared: ["gt-declared"];
     groups_are_listed_with_what_they_are: ["gt-groups"];
+    hosts_are_told_when_groups_change: ["gt-list-changed"];
     tags_are_listed_with_what_they_are: ["gt-tags"];
     tools_carry_their_groups_and_tags: ["gt-carried", "gt-many", "gt-across"];
     a_filter_takes_any_group_and_every_tag: ["gt-any", "gt-all", "gt-both", "gt-once"];
@@ -51,6 +53,36 @@ fn expect_texts(list: &Value, members: &[&str]) {
             );
         }
     }
+}
+
+async fn hosts_are_told_when_groups_change(way: Way) {
+    const CHANGED: &str = "notifications/groups/list_changed";
+    let house = House::open(in_mode(Mode::Code)).await;
+    let mut host = house.host(way, json!({})).await;
+    if way == WAYS[2] {
+        let session = host.session();
+        let headers = [
+            ("Accept", "text/event-stream"),
+            ("Mcp-Session-Id", session.as_str()),
+        ];
+        let mut stream = Listening::open(&house, &headers).await;
+        house.change().await;
+        assert!(stream.next_of(CHANGED).await.is_some());
+    } else {
+        if way.era == Era::Modern {
+            let wanted = json!({"notifications": {"groupsListChanged": true}});
+            host.begin("subscriptions/listen", wanted).await;
+            let first = host.hear().await;
+            let honoured = &first["params"]["notifications"];
+            assert_eq!(*honoured, json!({"groupsListChanged": true}));
+        } else {
+            host.request("ping", json!({})).await.unwrap();
+        }
+        house.change().await;
+        while host.hear().await["method"] != CHANGED {}
+    }
+    let groups = host.request("groups/list", json!({})).await.unwrap();
+    assert!(groups.to_string().contains("\"changed\""), "{groups}");
 }
 
 async fn groups_are_listed_with_what_they_are(way: Way) {
