@@ -1,6 +1,7 @@
 // `ToolError`, and the shape of an error's `stack`.
 (function (native) {
   const { defineProperty } = Object;
+  const { Error, TypeError } = globalThis;
   const ErrorPrototype = Error.prototype;
   const stackOf = native.stack;
 
@@ -45,7 +46,16 @@
     configurable: true,
   });
   defineProperty(Error, "captureStackTrace", {
-    value: function captureStackTrace() {},
+    // Where it was called: the second argument, from which on frames are left out, is not asked for.
+    value: function captureStackTrace(object) {
+      if (object === null || (typeof object !== "object" && typeof object !== "function")) {
+        throw new TypeError("captureStackTrace needs an object to write the stack to");
+      }
+      const frames = stackOf(new Error());
+      const headline = apply(toString, object, []);
+      const stack = frames === undefined || frames === "" ? headline : `${headline}\n${frames}`;
+      defineProperty(object, "stack", { value: stack, writable: true, enumerable: false, configurable: true });
+    },
     writable: true,
     enumerable: false,
     configurable: true,

@@ -178,50 +178,101 @@
     });
   }
 
-  // Dates as people write them: `May 17, 2024`, `17 May 2024 10:00`, `2024/05/17`, `2024-05-17 10:00`.
+  // Dates as people write them: `May 17, 2024`, `17 May 2024 10:00`, `2024/05/17`, `5/17/24 3 PM`,
+  // `Fri, 17 May 2024 10:00:00 GMT`, `Fri May 17 2024 10:00:00 GMT+0200 (CEST)`.
   const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+  const DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+  const ZONES = {
+    __proto__: null, z: 0, ut: 0, utc: 0, gmt: 0,
+    est: -300, edt: -240, cst: -360, cdt: -300, mst: -420, mdt: -360, pst: -480, pdt: -420,
+  };
+  const FILLING = ["st", "nd", "rd", "th", "at", "t", "of"];
+  const DATE_CHARS_MAX = 128;
   const parse = Date.parse;
   const UTC = Date.UTC;
   const exec = uncurry(RegExp.prototype.exec);
   const lower = uncurry(String.prototype.toLowerCase);
   const cut = uncurry(String.prototype.slice);
   const indexOf = uncurry(Array.prototype.indexOf);
-  const TIME = "(?:[ ,T]+(\\d{1,2}):(\\d{2})(?::(\\d{2})(?:\\.(\\d{1,3})\\d*)?)?\\s*([ap]m)?\\s*(Z|UTC|GMT|[+-]\\d{2}:?\\d{2})?)?\\s*$";
-  const NUMERIC = new RegExp("^\\s*(\\d{4})[-/](\\d{1,2})[-/](\\d{1,2})" + TIME, "i");
-  const AMERICAN = new RegExp("^\\s*(\\d{1,2})/(\\d{1,2})/(\\d{4})" + TIME, "i");
-  const MONTH_FIRST = new RegExp("^\\s*(?:[a-z]{3,9},?\\s+)?([a-z]{3,9})\\.?\\s+(\\d{1,2})(?:st|nd|rd|th)?,?\\s+(\\d{4})" + TIME, "i");
-  const DAY_FIRST = new RegExp("^\\s*(?:[a-z]{3,9},?\\s+)?(\\d{1,2})\\s+([a-z]{3,9})\\.?,?\\s+(\\d{4})" + TIME, "i");
-  const moment = (year, month, day, match) => {
-    if (!(month >= 0 && month < 12 && day >= 1 && day <= 31)) return NaN;
-    let hour = +(match[4] ?? 0);
-    if (match[8] !== undefined) {
-      if (hour < 1 || hour > 12) return NaN;
-      hour = (hour % 12) + (lower(match[8]) === "pm" ? 12 : 0);
+  const includes = uncurry(Array.prototype.includes);
+  const push = uncurry(Array.prototype.push);
+  const pop = uncurry(Array.prototype.pop);
+  // A clock; a zone's offset; a number; a word; a remark in brackets; what stands between.
+  const PIECE = /(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?|([+-])(\d{1,2}):?(\d{2})?(?![\d-])|(\d+)|([A-Za-z]+)\.?|(\([^()]*\))|[\s,./-]/y;
+  const read = (text) => {
+    if (text.length > DATE_CHARS_MAX) return NaN;
+    const numbers = [];
+    let clock = null;
+    let month = -1;
+    let zone;
+    let half;
+    let at = 0;
+    while (at < text.length) {
+      PIECE.lastIndex = at;
+      const piece = exec(PIECE, text);
+      if (piece === null) return NaN;
+      // A sign before a number is an offset only behind a clock or the name of a zone.
+      if (piece[5] !== undefined && clock === null && zone === undefined) {
+        at += 1;
+        continue;
+      }
+      at += piece[0].length;
+      if (piece[1] !== undefined) {
+        if (clock !== null) return NaN;
+        clock = [+piece[1], +piece[2], +(piece[3] ?? 0), +cut((piece[4] ?? "0") + "00", 0, 3)];
+      } else if (piece[5] !== undefined) {
+        if (zone) return NaN;
+        const digits = piece[6] + (piece[7] ?? "");
+        const minutes = digits.length > 2 ? +cut(digits, 0, -2) * 60 + +cut(digits, -2) : +digits * 60;
+        zone = piece[5] === "+" ? minutes : -minutes;
+      } else if (piece[8] !== undefined) {
+        push(numbers, piece[8]);
+      } else if (piece[9] !== undefined) {
+        const name = lower(piece[9]);
+        const start = cut(name, 0, 3);
+        if (name in ZONES) zone = ZONES[name];
+        else if (name === "am" || name === "pm") {
+          if (clock === null && numbers.length > 0) clock = [+pop(numbers), 0, 0, 0];
+          half = name;
+        } else if (includes(MONTHS, start)) month = indexOf(MONTHS, start);
+        else if (!includes(DAYS, start) && !includes(FILLING, name)) return NaN;
+      }
     }
-    const minute = +(match[5] ?? 0);
-    const second = +(match[6] ?? 0);
-    if (hour > 24 || minute > 59 || second > 59) return NaN;
-    let time = UTC(year, month, day, hour, minute, second, +cut((match[7] ?? "0") + "00", 0, 3));
-    const zone = match[9];
-    if (zone !== undefined && (zone[0] === "+" || zone[0] === "-")) {
-      const offset = +cut(zone, 1, 3) * 60 + +cut(zone, -2);
-      time -= (zone[0] === "+" ? offset : -offset) * 60000;
-    }
-    return time;
+    return moment(numbers, month, clock, half, zone ?? 0);
   };
-  const monthOf = (name) => indexOf(MONTHS, cut(lower(name), 0, 3));
+  const isYear = (number) => number.length > 2 || +number > 31;
+  const moment = (numbers, month, clock, half, zone) => {
+    let year = "2001";
+    let day = "1";
+    const first = numbers[0];
+    if (numbers.length > 3 || numbers.length === 0) return NaN;
+    if (month >= 0) {
+      if (numbers.length === 3) return NaN;
+      if (isYear(first)) [year, day = "1"] = numbers;
+      else [day, year = year] = numbers;
+    } else if (numbers.length === 1) {
+      return NaN;
+    } else if (isYear(first)) {
+      [year, month, day = "1"] = numbers;
+    } else {
+      [month, day, year = year] = numbers;
+    }
+    if (typeof month === "string") month -= 1;
+    if (year.length > 6 || isYear(day)) return NaN;
+    if (year.length < 3) year = +year < 50 ? +year + 2000 : +year + 1900;
+    if (!(month >= 0 && month < 12 && +day >= 1)) return NaN;
+    let [hour, minute, seconds, millisecond] = clock ?? [0, 0, 0, 0];
+    if (half !== undefined) {
+      if (clock === null || hour < 1 || hour > 12) return NaN;
+      hour = (hour % 12) + (half === "pm" ? 12 : 0);
+    }
+    const isMidnight = hour === 24 && minute + seconds + millisecond === 0;
+    if ((hour > 23 && !isMidnight) || minute > 59 || seconds > 59) return NaN;
+    return UTC(+year, month, +day, hour, minute, seconds, millisecond) - zone * 60_000;
+  };
   const lenient = (text) => {
     const exact = parse(text);
-    if (exact === exact) return exact;
-    let match = exec(NUMERIC, text);
-    if (match !== null) return moment(+match[1], match[2] - 1, +match[3], match);
-    match = exec(AMERICAN, text);
-    if (match !== null) return moment(+match[3], match[1] - 1, +match[2], match);
-    match = exec(MONTH_FIRST, text);
-    if (match !== null) return moment(+match[3], monthOf(match[1]), +match[2], match);
-    match = exec(DAY_FIRST, text);
-    if (match !== null) return moment(+match[3], monthOf(match[2]), +match[1], match);
-    return NaN;
+    return exact === exact ? exact : read(text);
   };
   const construct = Reflect.construct;
   const DatePrototype = Date.prototype;

@@ -1,3 +1,4 @@
 // case: MEM-03
-// expect: script_error | limit:memory | engine_fault
+// expect: script_error
+// name: RangeError
 "x".repeat(2 ** 30);

@@ -1,5 +1,5 @@
 // case: STK-05
-// expect: limit:stack | limit:cpu | limit:time
+// expect: limit:stack | limit:cpu | limit:time | limit:memory
 // limits: guest_cpu_ms_max=400
 function f() {
   f();

@@ -1,5 +1,5 @@
 // case: STK-05
-// expect: limit:stack | limit:cpu | limit:time | engine_fault
+// expect: limit:stack | limit:cpu | limit:time | limit:memory | engine_fault
 // limits: guest_cpu_ms_max=400
 let times = 0;
 function f() {

@@ -44,8 +44,19 @@ impl JsEngine {
     #[must_use]
     pub fn lacks(self) -> &'static [&'static str] {
         match self {
-            Self::Boa => &["Intl"],
-            Self::QuickJs => &["Intl", "Temporal"],
+            Self::Boa => &[
+                "Intl.DisplayNames",
+                "Intl.DurationFormat",
+                "Intl.Locale",
+                "Intl.Segmenter",
+            ],
+            Self::QuickJs => &[
+                "Intl.DisplayNames",
+                "Intl.DurationFormat",
+                "Intl.Locale",
+                "Intl.Segmenter",
+                "Temporal",
+            ],
         }
     }
 }

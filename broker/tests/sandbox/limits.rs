@@ -87,11 +87,18 @@ fn memory_bombs_end_with_the_memory_limit() {
 /// QuickJS bounds a text before it takes memory for it, and adding two takes none.
 #[test]
 fn a_text_without_end_ends() {
-    for (script, error) in [
-        ("let s = 'x'; for (;;) s += s", "InternalError"),
+    for (script, ended) in [
+        (
+            "let s = 'x'; for (;;) s += s",
+            by_engine("Memory", "InternalError"),
+        ),
+        (
+            "let s = 'x'; for (;;) s = s + s",
+            by_engine("Memory", "InternalError"),
+        ),
         ("return 'x'.repeat(2 ** 30)", "RangeError"),
+        ("return 'x'.padStart(2 ** 30)", "RangeError"),
     ] {
-        let ended = by_engine("Memory", error);
         let end = format!("{:?}", short(script).end);
         assert!(end.contains(ended), "{script}: {end}");
     }
@@ -122,12 +129,29 @@ fn recursion_ends_with_the_stack_limit() {
     }
 }
 
-/// Boa's stack limit is nothing that a script can catch; QuickJS's is an exception, and who tries
-/// again at every level computes for as long as it may.
+/// Who tries again at every level computes, and makes errors, for as long as may be.
 #[test]
 fn recursion_that_catches_itself_ends() {
-    let limit = by_engine(Limit::Stack, Limit::Cpu);
-    stopped_by("function f() { try { f() } catch { f() } } f()", limit);
+    let told = short("function f() { try { f() } catch { f() } } f()");
+    let End::Stopped(GuestStop::Limit { limit, .. }) = &told.end else {
+        panic!("{:?}", told.end);
+    };
+    assert!(matches!(limit, Limit::Cpu | Limit::Memory), "{limit:?}");
+}
+
+#[test]
+fn recursion_is_an_error_where_somebody_catches_it() {
+    for script in [
+        "function f() { return 1 + f() } try { f() } catch (e) { return e.name }",
+        "const f = (n) => { f(n + 1) }; try { f(0) } catch (e) { return e.name }",
+        "class A { constructor() { new A() } } try { new A() } catch (e) { return e.name }",
+    ] {
+        assert_eq!(run(script).value(), "\"RangeError\"", "{script}");
+    }
+    stopped_by(
+        "function f() { f() } try { f() } catch (e) { throw e }",
+        Limit::Stack,
+    );
 }
 
 #[test]

@@ -14,5 +14,6 @@ mod forms;
 mod harness;
 mod images;
 mod limits;
+mod locales;
 mod stubs;
 mod values;

@@ -98,6 +98,8 @@ impl Reading<'_, '_, '_> {
                 self.unknown(name, &nodes);
             } else if self.surface.lacks(name) {
                 self.lacking(name, &nodes);
+            } else {
+                self.lacking_members(name, &nodes);
             }
         }
     }
@@ -114,6 +116,28 @@ impl Reading<'_, '_, '_> {
                 "Do it without, or choose another engine; `airlock engines` says what each lacks.";
             let suggestion = Some(suggestion.to_owned());
             self.warning(FindingCode::UnknownName, at, message, suggestion);
+        }
+    }
+
+    /// The same for what a global of the language holds.
+    fn lacking_members(&mut self, name: &str, nodes: &[NodeId]) {
+        let mut members: Vec<(String, Vec<NodeId>)> = Vec::new();
+        for node in nodes {
+            let place = self.parent(*node);
+            let AstKind::StaticMemberExpression(member) = self.kind(place) else {
+                continue;
+            };
+            let whole = format!("{name}.{}", member.property.name);
+            if !self.surface.lacks(&whole) {
+                continue;
+            }
+            match members.iter_mut().find(|(known, _)| *known == whole) {
+                Some((_, places)) => places.push(place),
+                None => members.push((whole, vec![place])),
+            }
+        }
+        for (member, places) in members {
+            self.lacking(&member, &places);
         }
     }
 

@@ -43,7 +43,8 @@ impl<'a> Surface<'a> {
         Self { told, ..self }
     }
 
-    /// Globals of the language that the engine which runs the script does not have.
+    /// Globals of the language that the engine which runs the script does not have, and
+    /// members of globals, as `Intl.Segmenter`.
     #[must_use]
     pub fn lacking(self, lacking: &'a [&'a str]) -> Self {
         Self { lacking, ..self }

@@ -150,6 +150,86 @@ fn strings_are_searched_as_the_engine_searches() {
 }
 
 #[test]
+fn whole_numbers_are_written_as_the_engine_writes() {
+    let scripts = [
+        "return (NUMBER).toString(RADIX)",
+        "return Object(NUMBER).toString(RADIX)",
+    ];
+    let number = [
+        "0",
+        "-0",
+        "1",
+        "-1",
+        "35",
+        "-36",
+        "255",
+        "1e3",
+        "2**31",
+        "-(2**31)",
+        "2**32",
+        "2**53 - 1",
+        "-(2**53 - 1)",
+        "2**53",
+        "1e21",
+        "0.5",
+        "-1.25",
+        "NaN",
+        "Infinity",
+        "10n",
+        "'7'",
+    ];
+    let radix = [
+        "2",
+        "3",
+        "8",
+        "10",
+        "16",
+        "36",
+        "36.9",
+        "1",
+        "37",
+        "undefined",
+        "null",
+        "'16'",
+        "NaN",
+        "-2",
+    ];
+    let places: [(&str, &[&str]); 2] = [("NUMBER", &number), ("RADIX", &radix)];
+    check_all(each(&scripts, &places));
+}
+
+#[test]
+fn texts_are_filled_as_the_engine_fills() {
+    let scripts = [
+        "return TEXT.repeat(COUNT)",
+        "return TEXT.padStart(COUNT)",
+        "return TEXT.padEnd(COUNT, BY)",
+        "return TEXT.padStart(COUNT, BY)",
+    ];
+    let count = [
+        "0",
+        "3",
+        "2.9",
+        "-0.5",
+        "-1",
+        "NaN",
+        "Infinity",
+        "'2'",
+        "null",
+        "undefined",
+        "2n",
+        "{valueOf() { return 3 }}",
+    ];
+    let by = ["''", "'xy'", "undefined", "'€'", "null", "Symbol()"];
+    let places: [(&str, &[&str]); 3] = [("TEXT", TEXTS), ("COUNT", &count), ("BY", &by)];
+    // No text is as long as this.
+    let endless = |script: &String| script.contains("pad") && script.contains("Infinity");
+    let mut scripts = each(&scripts, &places);
+    scripts.retain(|script| !endless(script));
+    check_all(scripts);
+}
+
+#[test]
 fn expressions_match_as_the_engines() {
     let scripts = [
         "const r = RX; const m = r.exec(TEXT); return [m, m && [m.index, m.input, m.groups, Object.keys(m)], r.lastIndex]",
@@ -262,6 +342,10 @@ fn replaced_functions_look_like_the_engines() {
         "String.prototype.includes",
         "String.prototype.replace",
         "String.prototype.replaceAll",
+        "String.prototype.repeat",
+        "String.prototype.padStart",
+        "String.prototype.padEnd",
+        "Function.prototype.toString",
         "RegExp.prototype.exec",
         "RegExp.prototype.test",
         "RegExp.prototype.compile",
@@ -273,6 +357,7 @@ fn replaced_functions_look_like_the_engines() {
         "JSON.parse",
         "JSON.stringify",
         "Math.random",
+        "Number.prototype.toString",
     ];
     let scripts = [
         "const f = F; return [f.name, f.length, Object.getOwnPropertyNames(f).sort(), 'prototype' in f]",

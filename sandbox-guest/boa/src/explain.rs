@@ -9,7 +9,7 @@
 //!
 //! What is found changes the words and the place of the report, nothing else.
 
-mod spans;
+pub(crate) mod spans;
 mod watch;
 
 use boa_engine::{Context, JsArgs, JsResult, JsValue};

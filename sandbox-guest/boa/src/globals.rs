@@ -12,17 +12,22 @@ use boa_engine::{
 
 use crate::kept::{self, Kept};
 use crate::run::Run;
-use crate::{console, from_json, regex, sort, stringify, strings, stubs, timers, web};
+use crate::{
+    changed, console, from_json, numbers, regex, sort, stringify, strings, stubs, timers, web,
+};
 
 type Native = fn(&JsValue, &[JsValue], &mut Context) -> JsResult<JsValue>;
 
 /// The JavaScript part of the surface, in the order in which it is loaded. Each
 /// file is one function that is called with the native functions it may use.
-const PRELUDE: [(&str, &str); 4] = [
+const PRELUDE: [(&str, &str); 7] = [
     ("errors.js", include_str!("../../prelude/errors.js")),
     ("console.js", include_str!("../../prelude/console.js")),
     ("web.js", include_str!("../../prelude/web.js")),
     ("url.js", include_str!("../../prelude/url.js")),
+    ("locales.js", include_str!("../../prelude/locales.js")),
+    ("numbers.js", include_str!("../../prelude/numbers.js")),
+    ("calendar.js", include_str!("../../prelude/calendar.js")),
 ];
 
 /// Globals that do not exist here.
@@ -45,6 +50,7 @@ pub(crate) fn install(context: &mut Context) -> JsResult<Kept> {
     for name in ABSENT {
         global.delete_property_or_throw(js_string!(name), context)?;
     }
+    changed::install(context)?;
     let engine_stack = kept::engine_stack(context)?;
     let natives = natives(context);
     let mut tool_error_prototype = JsObject::with_null_proto();
@@ -66,7 +72,9 @@ pub(crate) fn install(context: &mut Context) -> JsResult<Kept> {
     sort::install(context)?;
     stringify::install(context)?;
 
+    numbers::install(context)?;
     strings::install(context)?;
+    web::install(context)?;
     regex::install(context)?;
     Ok(kept)
 }

@@ -11,6 +11,7 @@ use sandbox_protocol::{ConsoleLevel, Resume, ScriptError, Start, Step, StepState
 
 use crate::call;
 use crate::chance::Chance;
+use crate::changed;
 use crate::clock::GivenClock;
 use crate::explain::{self, Watched};
 use crate::failure;
@@ -83,6 +84,12 @@ impl Guest {
     #[cfg(not(target_arch = "wasm32"))]
     pub fn context(&mut self) -> &mut Context {
         &mut self.context
+    }
+
+    /// Runs scripts as they are, also where a changed form of them is quicker.
+    #[cfg(test)]
+    pub(crate) fn takes_scripts_as_written(&mut self, as_written: bool) {
+        self.run.as_written.set(as_written);
     }
 
     /// Starts the script and runs it as far as it goes.
@@ -160,6 +167,9 @@ impl Guest {
             match self.value.as_ref().map(JsPromise::state) {
                 Some(PromiseState::Fulfilled(value)) => return self.done(&value),
                 Some(PromiseState::Rejected(reason)) => {
+                    if changed::depth::ended(&reason, &self.run) {
+                        return StepState::StackExhausted;
+                    }
                     return StepState::Failed(failure::of_value(&reason, &mut self.context));
                 }
                 Some(PromiseState::Pending) | None => {}
@@ -251,7 +261,13 @@ impl Guest {
             return StepState::OutputFlood;
         }
         match error.as_engine() {
-            None => StepState::Failed(failure::describe(error, &mut self.context)),
+            None => {
+                let value = error.clone().into_opaque(&mut self.context);
+                if value.is_ok_and(|value| changed::depth::ended(&value, &self.run)) {
+                    return StepState::StackExhausted;
+                }
+                StepState::Failed(failure::describe(error, &mut self.context))
+            }
             Some(engine) if is_about_the_stack(engine) => StepState::StackExhausted,
             Some(other) => {
                 landmark::fault(&other.to_string());
@@ -264,6 +280,7 @@ impl Guest {
         if let (StepState::Failed(error), Some(watched)) = (&mut state, &self.watched) {
             watched.improve(error, &self.run.sightings.borrow());
         }
+        self.run.rooms.borrow_mut().clear_out();
         let mut console = self.run.console.borrow_mut();
         Step {
             console_dropped_bytes: console.dropped_bytes(),

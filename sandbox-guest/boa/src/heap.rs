@@ -296,7 +296,7 @@ mod tests {
         let again = held[0];
         let list = Small::list_of(again.0, 8).unwrap();
         unsafe { small.give(list, again.1) };
-        assert_eq!(unsafe { small.take(list, || ptr::null_mut()) }, again.1);
+        assert_eq!(unsafe { small.take(list, ptr::null_mut) }, again.1);
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
         unsafe { small.take(odd, chunk) };
         let mut taken = 24;
         while taken + SMALL_BYTES_MAX <= CHUNK_BYTES {
-            unsafe { small.take(largest, || ptr::null_mut()) };
+            unsafe { small.take(largest, ptr::null_mut) };
             taken += SMALL_BYTES_MAX;
         }
         unsafe { small.take(largest, chunk) };
@@ -333,6 +333,6 @@ mod tests {
     #[test]
     fn without_a_chunk_there_is_no_block() {
         let mut small = Small::new();
-        assert!(unsafe { small.take(3, || ptr::null_mut()) }.is_null());
+        assert!(unsafe { small.take(3, ptr::null_mut) }.is_null());
     }
 }

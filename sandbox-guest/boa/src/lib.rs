@@ -9,7 +9,9 @@ mod alike;
 mod builtin;
 mod call;
 mod chance;
+mod changed;
 mod clock;
+mod collation;
 mod collections;
 mod console;
 mod explain;
@@ -28,6 +30,7 @@ mod kept;
 mod landmark;
 mod module_value;
 mod nesting;
+mod numbers;
 mod place;
 #[cfg(any(target_arch = "wasm32", test))]
 mod plan;

@@ -38,11 +38,13 @@ pub(crate) fn here(context: &Context, run: &Run) -> Vec<Place> {
         .collect()
 }
 
-/// Takes the wrapper off a position; `None` when it lies in the wrapper itself.
+/// Takes off a position what was put around the script and into it; `None` when it lies in
+/// the wrapper itself.
 pub(crate) fn in_script(run: &Run, line: u32, column: u32) -> Option<(u32, u32)> {
     let line = line
         .checked_sub(run.lines_before.get())
         .filter(|&line| line > 0)?;
+    let column = run.shifts.borrow().column(line, column);
     (line <= run.script_lines.get()).then_some((line, column))
 }
 

@@ -12,6 +12,7 @@ use boa_engine::{Context, JsError, JsNativeError, JsObject, JsResult};
 use sandbox_protocol::{CallTicket, GuestLimits, OpenCall, ServerStubs};
 
 use crate::chance::Chance;
+use crate::changed::{Rooms, Shifts};
 use crate::clock::GivenClock;
 use crate::console::Console;
 use crate::explain::Sightings;
@@ -56,6 +57,14 @@ pub(crate) struct Run {
     /// Lines of wrapper before the script's own first line.
     pub(crate) lines_before: Cell<u32>,
     pub(crate) script_lines: Cell<u32>,
+    /// Scripts are not changed before they are read.
+    pub(crate) as_written: Cell<bool>,
+    /// Where columns are not the script's own.
+    pub(crate) shifts: RefCell<Shifts>,
+    /// A script that catches errors was told that its calls go too deep.
+    pub(crate) was_too_deep: Cell<bool>,
+    /// Long texts that the script makes longer.
+    pub(crate) rooms: RefCell<Rooms>,
     /// What a second look at a failed script has found.
     pub(crate) sightings: RefCell<Sightings>,
 }
@@ -84,6 +93,10 @@ impl Run {
             unhandled: RefCell::default(),
             script_name: RefCell::default(),
             lines_before: Cell::new(0),
+            as_written: Cell::new(false),
+            shifts: RefCell::default(),
+            was_too_deep: Cell::new(false),
+            rooms: RefCell::default(),
             script_lines: Cell::new(0),
             sightings: RefCell::default(),
         }

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 use boa_engine::object::builtins::{JsArray, JsTypedArray};
 use boa_engine::object::{IndexPropertyValues, JsObject};
-use boa_engine::string::JsStr;
+use boa_engine::string::{JsStr, JsStrVariant};
 use boa_engine::{Context, JsArgs, JsNativeError, JsResult, JsString, JsValue, js_string};
 
 use crate::builtin::{self, Native};
@@ -223,9 +223,42 @@ fn by_text(items: &[JsValue], context: &mut Context) -> JsResult<Vec<usize>> {
         .iter()
         .map(|item| item.to_string(context))
         .collect::<JsResult<Vec<JsString>>>()?;
+    if let Some(order) = by_bytes(&texts) {
+        return Ok(order);
+    }
     let mut pairs: Vec<(JsStr<'_>, usize)> = texts.iter().map(JsString::as_str).zip(0..).collect();
     pairs.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(pairs.into_iter().map(|(_, place)| place).collect())
+}
+
+/// The order of texts of one byte a character. What all begin with is not compared, and of what
+/// follows the first eight bytes are compared as one number.
+fn by_bytes(texts: &[JsString]) -> Option<Vec<usize>> {
+    let bytes: Vec<&[u8]> = texts
+        .iter()
+        .map(|text| match text.variant() {
+            JsStrVariant::Latin1(bytes) => Some(bytes),
+            JsStrVariant::Utf16(_) => None,
+        })
+        .collect::<Option<_>>()?;
+    let first = *bytes.first()?;
+    let same = |text: &&[u8]| first.iter().zip(*text).take_while(|(a, b)| a == b).count();
+    let common = bytes.iter().map(same).min().unwrap_or(0);
+    let key = |text: &[u8]| {
+        let mut key = [0; 8];
+        key.iter_mut()
+            .zip(text)
+            .for_each(|(key, byte)| *key = *byte);
+        u64::from_be_bytes(key)
+    };
+    let mut keyed: Vec<(u64, &[u8], usize)> = bytes
+        .into_iter()
+        .map(|text| text.get(common..).unwrap_or_default())
+        .zip(0..)
+        .map(|(rest, place)| (key(rest), rest, place))
+        .collect();
+    keyed.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.cmp(b.1)));
+    Some(keyed.into_iter().map(|(_, _, place)| place).collect())
 }
 
 fn by_script(
@@ -313,6 +346,29 @@ mod tests {
         let keys = [1, 0, 1, 0, 1];
         let order = merge_sort(5, |a, b| Ok(keys[a].cmp(&keys[b]))).unwrap();
         assert_eq!(order, [1, 3, 0, 2, 4]);
+    }
+
+    #[test]
+    fn texts_of_bytes_are_sorted_as_texts_are() {
+        let texts = [
+            "user-b",
+            "user-",
+            "user-a\0",
+            "user-a",
+            "user-é",
+            "user-abcdefghij",
+            "user-abcdefghi",
+        ];
+        let texts = texts.map(JsString::from);
+        let order = by_bytes(&texts).unwrap();
+        let mut expected: Vec<usize> = (0..texts.len()).collect();
+        expected.sort_by(|a, b| texts[*a].as_str().cmp(&texts[*b].as_str()));
+        assert_eq!(order, expected);
+        assert!(by_bytes(&["€".into()]).is_none() && by_bytes(&[]).is_none());
+        assert_eq!(
+            by_bytes(&["b".into(), "".into(), "b".into()]).unwrap(),
+            [1, 0, 2]
+        );
     }
 
     #[test]

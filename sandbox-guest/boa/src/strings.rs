@@ -1,10 +1,11 @@
 //! `split`, `indexOf`, `lastIndexOf`, `includes`, `replace` and `replaceAll` with strings. The
 //! engine's own begin at the beginning for every place they find. What is not
-//! one string in another goes to the engine.
+//! one string in another goes to the engine. And the functions that make a text as long as a
+//! number says, which here may say too much.
 
 use boa_engine::object::JsObject;
 use boa_engine::object::builtins::JsArray;
-use boa_engine::{Context, JsArgs, JsResult, JsString, JsValue, js_string};
+use boa_engine::{Context, JsArgs, JsError, JsNativeError, JsResult, JsString, JsValue, js_string};
 
 use crate::builtin::{self, Native};
 use crate::search::{self, Search};
@@ -12,13 +13,16 @@ use crate::template::{Made, Template};
 
 pub(crate) fn install(context: &mut Context) -> JsResult<()> {
     let strings = builtin::prototype_of("String", context)?;
-    let functions: [(&str, Native); 6] = [
+    let functions: [(&str, Native); 9] = [
         ("split", split),
         ("indexOf", index_of),
         ("lastIndexOf", last_index_of),
         ("includes", includes),
         ("replace", replace_first),
         ("replaceAll", replace_all),
+        ("repeat", repeat),
+        ("padStart", pad),
+        ("padEnd", pad),
     ];
     for (name, native) in functions {
         builtin::replace(&strings, js_string!(name), native, context)?;
@@ -147,6 +151,51 @@ fn replace_all(
     let step = replacing.sought.len().max(1);
     let places = std::iter::successors(search.next(0), |place| search.next(place + step));
     replacing.at(places, context)
+}
+
+/// What is longer is refused before there is memory for it; the engine would end the run.
+const CHARACTERS_MAX: f64 = ((1 << 30) - 1) as f64;
+
+fn too_long() -> JsError {
+    JsNativeError::range()
+        .with_message(format!("a text has at most {CHARACTERS_MAX} characters"))
+        .into()
+}
+
+fn repeat(
+    this: &JsValue,
+    args: &[JsValue],
+    original: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    let times = args.get_or_undefined(0).as_number();
+    let length = this.as_string().map(|text| text.len() as f64);
+    if let (Some(times), Some(length)) = (times, length)
+        && times.is_finite()
+        && times.trunc() * length > CHARACTERS_MAX
+    {
+        return Err(too_long());
+    }
+    original.call(this, args, context)
+}
+
+/// `padStart` and `padEnd`.
+fn pad(
+    this: &JsValue,
+    args: &[JsValue],
+    original: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    let length = args.get_or_undefined(0).as_number();
+    let filler = args.get_or_undefined(1);
+    let fills = match filler.as_string() {
+        Some(filler) => !filler.is_empty(),
+        None => filler.is_undefined(),
+    };
+    if this.is_string() && fills && length.is_some_and(|length| length > CHARACTERS_MAX) {
+        return Err(too_long());
+    }
+    original.call(this, args, context)
 }
 
 /// One string in another one, and what comes into its place.

@@ -1,15 +1,22 @@
 //! The native halves of what the prelude offers beyond ECMAScript: URLs, text
-//! encodings, identifiers, and the time since the start.
+//! encodings, identifiers, the time since the start, and the order of texts.
+
+use std::cmp::Ordering;
 
 use boa_engine::object::builtins::{JsArray, JsArrayBuffer, JsTypedArray, JsUint8Array};
-use boa_engine::{Context, JsArgs, JsNativeError, JsObject, JsResult, JsValue, js_string};
+use boa_engine::string::JsStrVariant;
+use boa_engine::{
+    Context, JsArgs, JsNativeError, JsObject, JsResult, JsString, JsValue, js_string,
+};
 use url::{Url, form_urlencoded, quirks};
 
+use crate::builtin;
+use crate::collation::{self, How};
 use crate::run::Run;
 
 type Native = fn(&JsValue, &[JsValue], &mut Context) -> JsResult<JsValue>;
 
-pub(crate) const NATIVES: [(&str, Native); 12] = [
+pub(crate) const NATIVES: [(&str, Native); 13] = [
     ("urlParse", url_parse),
     ("urlPart", url_part),
     ("urlWith", url_with),
@@ -22,6 +29,7 @@ pub(crate) const NATIVES: [(&str, Native); 12] = [
     ("fillRandom", fill_random),
     ("randomUUID", random_uuid),
     ("elapsed", elapsed),
+    ("collate", collate),
 ];
 
 /// Bytes that one request for randomness may ask for, as elsewhere.
@@ -282,4 +290,57 @@ fn random_uuid(_: &JsValue, _: &[JsValue], context: &mut Context) -> JsResult<Js
 /// Milliseconds since the run's start.
 fn elapsed(_: &JsValue, _: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     Ok(JsValue::from(Run::of(context)?.clock.elapsed_ms() as f64))
+}
+
+/// `collate(text, other, how)`: less than, equal to, or greater than zero.
+fn collate(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
+    let one = args.get_or_undefined(0).to_string(context)?;
+    let other = args.get_or_undefined(1).to_string(context)?;
+    let how = How(args.get_or_undefined(2).to_u32(context)?);
+    Ok(JsValue::from(order(&one, &other, how) as i8))
+}
+
+fn order(one: &JsString, other: &JsString, how: How) -> Ordering {
+    if one == other {
+        return Ordering::Equal;
+    }
+    let plain = match (one.variant(), other.variant()) {
+        (JsStrVariant::Latin1(one), JsStrVariant::Latin1(other)) => {
+            collation::compare_plain(one, other, how)
+        }
+        _ => None,
+    };
+    plain.unwrap_or_else(|| collation::compare(chars(one), chars(other), how))
+}
+
+/// Puts in front of the prelude's `localeCompare` what compares two texts without options.
+pub(crate) fn install(context: &mut Context) -> JsResult<()> {
+    let strings = builtin::prototype_of("String", context)?;
+    builtin::replace(
+        &strings,
+        js_string!("localeCompare"),
+        locale_compare,
+        context,
+    )?;
+    Ok(())
+}
+
+fn locale_compare(
+    this: &JsValue,
+    args: &[JsValue],
+    original: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    match (this.as_string(), args) {
+        (Some(one), [other]) if other.is_string() => {
+            let other = other.as_string().unwrap_or_default();
+            Ok(JsValue::from(order(&one, &other, How::ALL) as i8))
+        }
+        _ => original.call(this, args, context),
+    }
+}
+
+fn chars(text: &JsString) -> impl Iterator<Item = char> + Clone {
+    let units = char::decode_utf16(text.iter());
+    units.map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER))
 }

@@ -13,7 +13,7 @@ use sandbox_protocol::{GuestLimits, Start, StepState};
 use wasmtime::{Config, Engine, Instance, Module, OptLevel, Store};
 
 /// One use of each, on a text or a list whose length goes with `N`.
-const USES: [(&str, &str); 31] = [
+const USES: [(&str, &str); 47] = [
     ("split", "'a,b;'.repeat(N).split(',').length"),
     ("split, all of it", "','.repeat(N).split(',').length"),
     (
@@ -110,6 +110,58 @@ const USES: [(&str, &str); 31] = [
     (
         "stringify texts",
         "JSON.stringify(['a\"\\n'.repeat(N), 'é€'.repeat(N)], null, 2).length",
+    ),
+    (
+        "append",
+        "(() => { let s = ''; for (let i = 0; i < N * 8; i++) s += '0123456789'; return s.length })()",
+    ),
+    (
+        "append, wide",
+        "(() => { let s = '€'; for (let i = 0; i < N * 8; i++) s += i; return s.length })()",
+    ),
+    (
+        "append, two by turns, kept",
+        "(() => { let a = '', b = ''; const all = []; for (let i = 0; i < N * 4; i++) { a += 'abc'; b += 'x€'; all.push(a, b) } return all.length })()",
+    ),
+    ("repeat", "'ab'.repeat(N).length"),
+    ("padStart", "'ab'.padStart(N, 'xy').length"),
+    ("padEnd", "'ab'.padEnd(N, 'xy').length"),
+    (
+        "localeCompare, long texts",
+        "'Añ-1 '.repeat(N).localeCompare('añ-1 '.repeat(N))",
+    ),
+    (
+        "localeCompare, long numbers",
+        "'12'.repeat(N).localeCompare('12'.repeat(N) + '3', 'en', { numeric: true })",
+    ),
+    (
+        "sort by localeCompare",
+        "many(i => 'k' + i * 7919 % 10007).sort((a, b) => a.localeCompare(b))[0]",
+    ),
+    (
+        "sort by a collator",
+        "many(i => 'k' + i * 7919 % 10007).sort(new Intl.Collator('en', { numeric: true }).compare)[0]",
+    ),
+    (
+        "numbers as texts",
+        "many(i => (i * 1234.5).toLocaleString('en-US', { style: 'currency', currency: 'USD' })).length",
+    ),
+    (
+        "a long number as a text",
+        "(10n ** BigInt(N)).toLocaleString().length",
+    ),
+    ("a list as a text", "many(i => i).toLocaleString().length"),
+    (
+        "dates as texts",
+        "many(i => new Date(i * 1e9).toLocaleString('en-US', { dateStyle: 'full' })).length",
+    ),
+    (
+        "dates from texts",
+        "many(i => Date.parse('Nov ' + (i % 28 + 1) + ', 2026 10:00 PM')).length",
+    ),
+    (
+        "a list in words",
+        "new Intl.ListFormat('en').format(many(i => 'w' + i)).length",
     ),
 ];
 

@@ -15,11 +15,14 @@ use crate::{console, failure, inspect, raw, stubs, timers, web};
 
 /// The JavaScript part of the surface, in the order in which it is loaded. Each
 /// file is one function that is called with the native functions it may use.
-const PRELUDE: [(&str, &str); 4] = [
+const PRELUDE: [(&str, &str); 7] = [
     ("errors.js", include_str!("../../prelude/errors.js")),
     ("console.js", include_str!("../../prelude/console.js")),
     ("web.js", include_str!("../../prelude/web.js")),
     ("url.js", include_str!("../../prelude/url.js")),
+    ("locales.js", include_str!("../../prelude/locales.js")),
+    ("numbers.js", include_str!("../../prelude/numbers.js")),
+    ("calendar.js", include_str!("../../prelude/calendar.js")),
 ];
 
 /// Closes what this engine opens and no script needs: text that becomes code, shared memory,

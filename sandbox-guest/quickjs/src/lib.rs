@@ -13,6 +13,8 @@ mod call;
 #[path = "../../boa/src/chance.rs"]
 mod chance;
 mod clock;
+#[path = "../../boa/src/collation.rs"]
+mod collation;
 mod console;
 mod failure;
 mod forms;

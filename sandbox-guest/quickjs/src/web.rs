@@ -1,5 +1,5 @@
 //! The native halves of what the prelude offers beyond ECMAScript: URLs, text
-//! encodings, identifiers, and the time since the start.
+//! encodings, identifiers, the time since the start, and the order of texts.
 
 use std::rc::Rc;
 
@@ -8,12 +8,13 @@ use rquickjs::object::Property;
 use rquickjs::{Array, Ctx, FromJs, Result, TypedArray, Value};
 use url::{Url, form_urlencoded, quirks};
 
+use crate::collation::{self, How};
 use crate::kept::Kind;
 use crate::native::{self, Native};
 use crate::run::Run;
 use crate::{clock, quiet, raw};
 
-pub(crate) const NATIVES: [(&str, Native, usize); 12] = [
+pub(crate) const NATIVES: [(&str, Native, usize); 13] = [
     ("urlParse", url_parse, 2),
     ("urlPart", url_part, 2),
     ("urlWith", url_with, 3),
@@ -26,6 +27,7 @@ pub(crate) const NATIVES: [(&str, Native, usize); 12] = [
     ("fillRandom", fill_random, 1),
     ("randomUUID", random_uuid, 0),
     ("elapsed", elapsed, 0),
+    ("collate", collate, 3),
 ];
 
 /// Bytes that one request for randomness may ask for, as elsewhere.
@@ -282,4 +284,15 @@ fn random_uuid<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, _: &[Value<'js>]) -> Result<V
 /// Milliseconds since the run's start.
 fn elapsed<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, _: &[Value<'js>]) -> Result<Value<'js>> {
     Ok(Value::new_number(ctx.clone(), clock::elapsed_ms() as f64))
+}
+
+/// `collate(text, other, how)`: less than, equal to, or greater than zero.
+fn collate<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
+    let one = text(ctx, args, 0)?;
+    let other = text(ctx, args, 1)?;
+    let how = native::arg(ctx, args, 2).as_int().unwrap_or(0);
+    let how = How(u32::try_from(how).unwrap_or(0));
+    let plain = collation::compare_plain(one.as_bytes(), other.as_bytes(), how);
+    let order = plain.unwrap_or_else(|| collation::compare(one.chars(), other.chars(), how));
+    Ok(Value::new_int(ctx.clone(), order as i32))
 }

@@ -15,6 +15,11 @@ pub(super) struct Exception {
 const EXCEPTIONS: &[Exception] = &[
     Exception {
         rule: Rule::Unsafe,
+        path: "sandbox-guest/boa/src/changed/room.rs",
+        reason: "a text is written behind the part that anybody reads, for which texts have no safe form",
+    },
+    Exception {
+        rule: Rule::Unsafe,
         path: "sandbox-guest/boa/src/border.rs",
         reason: "frames cross the guest's border as addresses and lengths",
     },
@@ -27,6 +32,11 @@ const EXCEPTIONS: &[Exception] = &[
         rule: Rule::Unsafe,
         path: "sandbox-guest/boa/src/plan.rs",
         reason: "the list of blocks is memory that the factory reads",
+    },
+    Exception {
+        rule: Rule::Length,
+        path: "sandbox-guest/boa/src/collation.rs",
+        reason: "one order with its tests, in a file that two guests read from their own places",
     },
     Exception {
         rule: Rule::Unsafe,

@@ -5,13 +5,13 @@
 use boa_ast::expression::access::{PropertyAccess, PropertyAccessField};
 use boa_ast::{Expression, Position, Spanned};
 
-pub(super) struct Text<'a> {
-    pub(super) script: &'a str,
+pub(crate) struct Text<'a> {
+    pub(crate) script: &'a str,
     line_starts: Vec<usize>,
 }
 
 impl<'a> Text<'a> {
-    pub(super) fn new(script: &'a str) -> Self {
+    pub(crate) fn new(script: &'a str) -> Self {
         let starts = script.match_indices('\n').map(|(at, _)| at + 1);
         Self {
             script,
@@ -20,7 +20,7 @@ impl<'a> Text<'a> {
     }
 
     /// The byte offset of a position.
-    pub(super) fn offset(&self, position: Position) -> Option<usize> {
+    pub(crate) fn offset(&self, position: Position) -> Option<usize> {
         let line = usize::try_from(position.line_number())
             .ok()?
             .checked_sub(1)?;
@@ -34,12 +34,12 @@ impl<'a> Text<'a> {
         Some(start + at)
     }
 
-    pub(super) fn slice(&self, start: usize, end: usize) -> Option<&'a str> {
+    pub(crate) fn slice(&self, start: usize, end: usize) -> Option<&'a str> {
         self.script.get(start..end)
     }
 
     /// Where an expression begins, as far as its kind is known here.
-    pub(super) fn start(&self, expression: &Expression) -> Option<usize> {
+    pub(crate) fn start(&self, expression: &Expression) -> Option<usize> {
         match expression {
             Expression::Call(call) => self.start(call.function()),
             Expression::PropertyAccess(PropertyAccess::Simple(access)) => {
@@ -54,7 +54,7 @@ impl<'a> Text<'a> {
     }
 
     /// Where it ends.
-    pub(super) fn end(&self, expression: &Expression) -> Option<usize> {
+    pub(crate) fn end(&self, expression: &Expression) -> Option<usize> {
         match expression {
             Expression::PropertyAccess(PropertyAccess::Simple(access)) => match access.field() {
                 PropertyAccessField::Const(name) => self.offset(name.span().end()),

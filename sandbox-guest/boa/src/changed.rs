@@ -1,0 +1,228 @@
+//! Scripts that are changed before the engine reads them, where it does something in an
+//! instruction that nothing outside can replace:
+//!
+//! ```text
+//! text += more;       becomes   text =airlock_append(text, more/*airlock_append*/);
+//! function f() {…}    becomes   function f() {airlock_depth();…}
+//! ```
+//!
+//! The first is done where a name holds a text ([`append`]), the second in a function that
+//! may call itself in a script that catches errors ([`depth`]). No place and no source that
+//! a script or a report sees changes: columns are counted back, and `toString` of a function
+//! takes out what was put in.
+
+mod append;
+mod appends;
+pub(crate) mod depth;
+mod room;
+#[cfg(test)]
+mod tests;
+
+use boa_engine::object::JsObject;
+use boa_engine::{Context, JsResult, JsValue, NativeFunction, js_string};
+use boa_interner::Interner;
+use boa_parser::{Parser, Source};
+
+use crate::builtin;
+use crate::run::Run;
+pub(crate) use room::Rooms;
+
+/// Larger scripts are taken as they are.
+const SCRIPT_BYTES_MAX: usize = 256 * 1024;
+
+/// A script that is changed.
+#[derive(Debug, Default)]
+pub(crate) struct Changed {
+    pub(crate) text: String,
+    pub(crate) shifts: Shifts,
+    pub(crate) asks_for_depth: bool,
+}
+
+/// Where columns are not those of the script, and what is not its own.
+#[derive(Debug, Default)]
+pub(crate) struct Shifts {
+    /// In the order of the text.
+    cuts: Vec<Cut>,
+    names: Names,
+}
+
+/// What the two functions are called; the script has no such names.
+#[derive(Debug, Default, Clone)]
+struct Names {
+    append: String,
+    depth: String,
+}
+
+/// Characters of one line that stand for others.
+#[derive(Debug)]
+struct Cut {
+    line: u32,
+    column: u32,
+    /// How many there are, and how many there were.
+    now: u32,
+    before: u32,
+    /// How far before them what they belong to begins.
+    back: u32,
+}
+
+/// A part of the script, and what comes into its place.
+struct Edit {
+    start: usize,
+    end: usize,
+    text: String,
+    /// Where a position in the text belongs.
+    place: usize,
+}
+
+/// The script, changed; `None` when there is nothing to change, or when it is none that is
+/// read here.
+pub(crate) fn changed(script: &str) -> Option<Changed> {
+    let (appends, catches) = (script.contains("+="), script.contains("catch"));
+    if !(appends || catches)
+        || script.len() > SCRIPT_BYTES_MAX
+        || script.contains(['\r', '\u{2028}', '\u{2029}'])
+    {
+        return None;
+    }
+    let mut interner = Interner::default();
+    let mut parser = Parser::new(Source::from_bytes(script));
+    parser.set_strict();
+    let body = parser
+        .parse_function_body(&mut interner, false, true)
+        .ok()?;
+    let names = Names {
+        append: unused("airlock_append", script),
+        depth: unused("airlock_depth", script),
+    };
+    let mut edits = Vec::new();
+    if catches {
+        edits = depth::edits(script, &names.depth, &body);
+    }
+    let asks_for_depth = !edits.is_empty();
+    if appends {
+        edits.extend(appends::edits(script, &names.append, &body, &interner));
+    }
+    if edits.is_empty() {
+        return None;
+    }
+    edits.sort_by_key(|edit| edit.start);
+    let mut made = written(script, &edits)?;
+    made.asks_for_depth = asks_for_depth;
+    made.shifts.names = names;
+    Some(made)
+}
+
+fn unused(name: &str, script: &str) -> String {
+    let mut name = name.to_owned();
+    while script.contains(&name) {
+        name.push('_');
+    }
+    name
+}
+
+fn written(script: &str, edits: &[Edit]) -> Option<Changed> {
+    let mut made = Changed::default();
+    let mut written = 0;
+    let (mut line, mut line_start) = (1, 0);
+    for edit in edits {
+        made.text.push_str(script.get(written..edit.start)?);
+        let new_lines = made.text.get(line_start..)?.matches('\n').count();
+        line += u32::try_from(new_lines).ok()?;
+        line_start = made.text.rfind('\n').map_or(0, |at| at + 1);
+        let column = made.text.get(line_start..)?.chars().count() + 1;
+        made.shifts.cuts.push(Cut {
+            line,
+            column: u32::try_from(column).ok()?,
+            now: u32::try_from(edit.text.chars().count()).ok()?,
+            before: u32::try_from(edit.end - edit.start).ok()?,
+            back: back(script.get(edit.place..edit.start)?),
+        });
+        made.text.push_str(&edit.text);
+        written = edit.end;
+    }
+    made.text.push_str(script.get(written..)?);
+    Some(made)
+}
+
+impl Changed {
+    /// What [`functions`] are called, in their order.
+    pub(crate) fn names(&self) -> [&str; 2] {
+        let Names { append, depth } = &self.shifts.names;
+        [append, depth]
+    }
+}
+
+/// The length of what stands between, on one line.
+fn back(between: &str) -> u32 {
+    match between.contains('\n') {
+        true => 0,
+        false => u32::try_from(between.chars().count()).unwrap_or(0),
+    }
+}
+
+impl Shifts {
+    /// The column that a column was in the script as it was written.
+    pub(crate) fn column(&self, line: u32, column: u32) -> u32 {
+        let mut shift = 0;
+        for cut in self.cuts.iter().filter(|cut| cut.line == line) {
+            if column < cut.column {
+                break;
+            }
+            if column < cut.column + cut.now {
+                return cut.column - shift - cut.back;
+            }
+            shift += cut.now - cut.before;
+        }
+        column - shift
+    }
+
+    /// Text of the script as it was written.
+    fn restored(&self, text: &str) -> Option<String> {
+        let Names { append, depth } = &self.names;
+        if append.is_empty() || !(text.contains(append) || text.contains(depth)) {
+            return None;
+        }
+        let text = text.replace(&format!("{depth}();"), "");
+        let mut pieces = text.split(append.as_str());
+        let mut whole = pieces.next()?.to_owned();
+        for piece in pieces {
+            if whole.ends_with("/*") {
+                whole.truncate(whole.len() - 2);
+                whole.push_str(piece.strip_prefix("*/)")?);
+            } else {
+                whole.truncate(whole.strip_suffix('=')?.len());
+                whole.push_str("+=");
+                whole.push_str(piece.split_once(',')?.1);
+            }
+        }
+        Some(whole)
+    }
+}
+
+/// What a changed script is given.
+pub(crate) fn functions(context: &Context) -> [JsObject; 2] {
+    [append::append, depth::ask].map(|native| {
+        let function = NativeFunction::from_fn_ptr(native).to_js_function(context.realm());
+        JsObject::from(function)
+    })
+}
+
+/// Takes out of the source of functions what was put in.
+pub(crate) fn install(context: &mut Context) -> JsResult<()> {
+    let functions = builtin::prototype_of("Function", context)?;
+    builtin::replace(&functions, js_string!("toString"), source_of, context)?;
+    Ok(())
+}
+
+fn source_of(
+    this: &JsValue,
+    args: &[JsValue],
+    original: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    let source = original.call(this, args, context)?;
+    let run = Run::of(context)?;
+    let text = source.as_string().unwrap_or_default();
+    let restored = run.shifts.borrow().restored(&text.to_std_string_lossy());
+    Ok(restored.map_or(source, |text| js_string!(text).into()))
+}

@@ -1,0 +1,5 @@
+// case: MEM-03
+// expect: limit:memory
+let text = "";
+const piece = "x".repeat(100_000);
+for (;;) text += piece;
