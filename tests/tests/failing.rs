@@ -31,7 +31,7 @@ fn scripts() -> Vec<PathBuf> {
 }
 
 /// What a person and a model are told, without what differs from run to run.
-fn told(script: &Path) -> String {
+fn told_of(script: &Path) -> String {
     let home = Home::new();
     let name = script.file_name().expect("a name").to_string_lossy();
     let text = std::fs::read_to_string(script).expect("a script");
@@ -61,6 +61,7 @@ fn describe(ended: &Ended) -> String {
         .take_while(|line| !is_about_the_run(line))
         .flat_map(|line| [line, "\n"])
         .collect();
+    text = without_rounds(&text);
     let report = ended.json();
     let stack = report["error"]["stack"].as_str().unwrap_or_default();
     if !stack.is_empty() {
@@ -69,6 +70,20 @@ fn describe(ended: &Ended) -> String {
         text.push('\n');
     }
     text
+}
+
+/// How often a loop had gone round depends on the machine.
+fn without_rounds(text: &str) -> String {
+    let mut parts = text.split("in round ");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rounds: String = part.chars().take_while(char::is_ascii_digit).collect();
+        let count: u64 = rounds.parse().expect("a number of rounds");
+        assert!(count > 0, "{text}");
+        out.push_str("in round N");
+        out.push_str(&part[rounds.len()..]);
+    }
+    out
 }
 
 #[test]
@@ -82,8 +97,14 @@ fn what_is_said_of_a_script_that_failed() {
         let name = script.file_name().unwrap().to_string_lossy().into_owned();
         let is_exception = engine() == JsEngine::QuickJs && exceptions.contains_key(&name);
         let golden = script.with_extension(if is_exception { "quickjs.txt" } else { "txt" });
-        let told = told(script);
         let expected = std::fs::read_to_string(&golden).unwrap_or_default();
+        let mut told = told_of(script);
+        // A second look behind a deadline is short, and on a busy machine at times too short.
+        for _ in 0..2 {
+            if told != expected && told.contains("limit-time") {
+                told = told_of(script);
+            }
+        }
         if bless && (engine() == JsEngine::Boa || is_exception) {
             std::fs::write(&golden, &told).unwrap();
         } else if told != expected {

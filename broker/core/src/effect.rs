@@ -68,6 +68,9 @@ pub enum Event {
     Resolved {
         paths: Vec<ResolvedPath>,
     },
+    /// Where the script was when it met a limit. It comes right before the step or stop that
+    /// says which one.
+    Located(Whereabouts),
     /// The guest stopped to wait, or ended.
     Stepped {
         step: Step,
@@ -117,6 +120,16 @@ pub enum Event {
 pub struct GuestUsage {
     pub guest_cpu_us: u64,
     pub memory_bytes_peak: u64,
+}
+
+/// Where a script was when it met a limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Whereabouts {
+    pub line: u32,
+    pub column: u32,
+    /// Which loops went round, or which functions called each other; empty when neither did.
+    pub doing: String,
+    pub stack: String,
 }
 
 /// Why a guest did not come back, each with what it had printed in its last turn.

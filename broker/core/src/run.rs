@@ -22,7 +22,7 @@ use sandbox_protocol::CallOutcome;
 use serde::{Deserialize, Serialize};
 
 use crate::decide::Standing;
-use crate::effect::{Effect, Event, GuestUsage};
+use crate::effect::{Effect, Event, GuestUsage, Whereabouts};
 use crate::flow::{FlowSpec, Watch};
 use crate::grant::{GrantSpec, Grants};
 use crate::id::{CallId, Digest, RunId};
@@ -113,6 +113,8 @@ pub struct Run {
     calls_not_recorded: u32,
     journal_bytes: u64,
     out: Batch,
+    /// Where the script was when it met a limit.
+    whereabouts: Option<Whereabouts>,
     /// Set once, by whatever ends the run first.
     ending: Option<Ending>,
     life: Life,
@@ -175,6 +177,7 @@ impl Run {
         }
         match event {
             Event::Resolved { paths } => self.resolved(paths),
+            Event::Located(whereabouts) => self.whereabouts = Some(whereabouts),
             Event::Stepped { step, usage } => self.stepped(step, usage),
             Event::GuestStopped { stop, usage } => self.guest_stopped(stop, usage),
             Event::Replied { call, reply } => self.replied(call, reply),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use airlock_core::catalog::Whose;
 use airlock_core::decide::{Answer, AuthorizedCall, CallParts, Question};
-use airlock_core::effect::{Effect, Event, GuestStop, GuestUsage};
+use airlock_core::effect::{Effect, Event, GuestStop};
 use airlock_core::grant::Use;
 use airlock_core::id::{CallId, GrantId};
 use airlock_core::limits::Limits;
@@ -157,14 +157,16 @@ impl<'a> Hands<'a> {
                         ..GuestBounds::of(&self.limits)
                     };
                     let mut guest = self.broker.sandbox.guest(bounds, self.cancel.stop_handle());
-                    self.came(guest.start(&start), guest.usage(), run);
+                    let came = guest.start(&start);
+                    self.came(came, &guest, run);
                     self.guest = Some(guest);
                 }
                 Effect::Resume(resume) => {
                     self.let_calls_leave().await;
                     if let Some(mut guest) = self.guest.take() {
                         guest.stop_at_ms(run.deadline_at_ms());
-                        self.came(guest.resume(&resume), guest.usage(), run);
+                        let came = guest.resume(&resume);
+                        self.came(came, &guest, run);
                         self.guest = Some(guest);
                     }
                 }
@@ -326,8 +328,13 @@ impl<'a> Hands<'a> {
         }
     }
 
-    fn came(&mut self, came: Result<Step, GuestStop>, usage: GuestUsage, run: &Run) {
+    fn came(&mut self, came: Result<Step, GuestStop>, guest: &Guest, run: &Run) {
         let secrets = &self.broker.secrets;
+        let usage = guest.usage();
+        if let Some(mut at) = guest.whereabouts().cloned() {
+            strike::whereabouts(secrets, &mut at);
+            self.heard.push(Event::Located(at));
+        }
         if let Ok(step) = &came {
             self.resolve(step, run);
         }

@@ -4,7 +4,7 @@
 //! they are what is decided. What the machine says of those loses them on its
 //! way out. The journal has its own door.
 
-use airlock_core::effect::GuestStop;
+use airlock_core::effect::{GuestStop, Whereabouts};
 use airlock_core::outcome::Reply;
 use airlock_core::report::ReportedCall;
 use sandbox_protocol::{ConsoleLine, ScriptError, Step, StepState};
@@ -61,6 +61,12 @@ pub(super) fn stop(secrets: &Secrets, stop: &mut GuestStop) {
             console(secrets, lines);
         }
     }
+}
+
+/// A script that was stopped is quoted.
+pub(super) fn whereabouts(secrets: &Secrets, at: &mut Whereabouts) {
+    secrets.strike_text(&mut at.doing);
+    secrets.strike_text(&mut at.stack);
 }
 
 /// Reasons quote what is wrong with a call's arguments.
@@ -137,6 +143,14 @@ mod tests {
         check(said(StepState::Failed(error)), step, 4);
         let console = vec![line(), line()];
         check(GuestStop::Interrupted { console }, stop, 2);
+        let (doing, stack) = (text(), text());
+        let at = Whereabouts {
+            line: 1,
+            column: 1,
+            doing,
+            stack,
+        };
+        check(at, whereabouts, 2);
         let (why, console) = (text(), vec![line()]);
         check(GuestStop::EngineFault { why, console }, stop, 2);
     }

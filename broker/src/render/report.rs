@@ -58,7 +58,11 @@ pub fn ending(report: &Report, script_name: &str) -> Option<Problem> {
         ),
         (Status::Failed, None) => ("the script failed".to_owned(), String::new()),
         (Status::Cancelled, _) => ("the run was cancelled".to_owned(), message(error)),
-        (Status::Stopped | Status::Paused, _) => ("the run was stopped".to_owned(), message(error)),
+        (Status::Stopped | Status::Paused, _) => {
+            let at = error.map(|error| place(error, script_name));
+            let what = format!("the run was stopped{}", at.unwrap_or_default());
+            (what, message(error))
+        }
     };
     Some(Problem::new(code.as_str(), what, why, advice(code, report)))
 }

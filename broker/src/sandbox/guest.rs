@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use airlock_core::effect::{GuestStop, GuestUsage};
+use airlock_core::effect::{GuestStop, GuestUsage, Whereabouts};
+use airlock_core::limits::Limit;
 use sandbox_protocol::codec::{encode_start, split_resume};
-use sandbox_protocol::{Resume, Start, Step, StepState};
+use sandbox_protocol::{Resume, ScriptError, Start, Step, StepState};
 
 use super::Sandbox;
 use super::bounds::{GuestBounds, StopHandle};
@@ -21,6 +22,7 @@ pub struct Guest {
     /// How many tools each server has.
     tools: Vec<usize>,
     usage: GuestUsage,
+    whereabouts: Option<Whereabouts>,
 }
 
 impl fmt::Debug for Guest {
@@ -41,12 +43,18 @@ impl Guest {
             recording: Recording::default(),
             tools: Vec::new(),
             usage: GuestUsage::default(),
+            whereabouts: None,
         }
     }
 
     /// Totals so far.
     pub fn usage(&self) -> GuestUsage {
         self.usage
+    }
+
+    /// Where the script was when it met a limit, as far as that could be found out.
+    pub fn whereabouts(&self) -> Option<&Whereabouts> {
+        self.whereabouts.as_ref()
     }
 
     /// Moves the deadline, in milliseconds since the epoch.
@@ -83,31 +91,59 @@ impl Guest {
         };
         let step = live.turn([&frame, last], turn);
         self.usage = live.usage();
-        let mut step = step?;
         self.recording.keep(frame, last);
-        self.recording.calls += step.calls.len();
-        match &mut step.state {
-            StepState::Waiting { .. } => self.live = Some(live),
-            StepState::Failed(error) if second_look::could_help(error) => {
-                drop(live);
-                self.look_again(error);
+        match step {
+            Ok(mut step) => {
+                self.recording.calls += step.calls.len();
+                match &mut step.state {
+                    StepState::Waiting { .. } => self.live = Some(live),
+                    StepState::Failed(error) if second_look::could_help(error) => {
+                        drop(live);
+                        self.look_again(error);
+                    }
+                    StepState::StackExhausted => {
+                        drop(live);
+                        self.locate(Limit::Stack);
+                    }
+                    _ => {}
+                }
+                Ok(step)
             }
-            _ => {}
+            Err(stop) => {
+                drop(live);
+                if let GuestStop::Limit { limit, .. } = &stop {
+                    self.locate(*limit);
+                }
+                Err(stop)
+            }
         }
-        Ok(step)
     }
 
-    fn look_again(&mut self, error: &mut sandbox_protocol::ScriptError) {
+    fn look_again(&mut self, error: &mut ScriptError) {
         let Some(bounds) = second_look::bounds(self.bounds, self.usage) else {
             return;
         };
-        let Some(script) = self.recording.whole() else {
+        let Some(told) = self.recording.whole() else {
             return;
         };
         let Ok(mut live) = self.fresh(bounds) else {
             return;
         };
-        script.improve(&mut live, error);
+        told.improve(&mut live, error);
         self.usage.guest_cpu_us += live.usage().guest_cpu_us;
+    }
+
+    fn locate(&mut self, limit: Limit) {
+        if !second_look::has_a_place(limit) {
+            return;
+        }
+        let now_ms = self.sandbox.clock().now_ms();
+        let bounds = second_look::bounds_after(self.bounds, self.usage, limit, now_ms);
+        let Some(told) = self.recording.whole() else {
+            return;
+        };
+        if let Ok(mut live) = self.fresh(bounds) {
+            self.whereabouts = told.locate(&mut live, limit);
+        }
     }
 }

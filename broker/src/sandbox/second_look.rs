@@ -1,14 +1,15 @@
-//! A second look at a script that failed, to say better where and why.
+//! A second look at a script that failed or met a limit, to say better where and why.
 //!
 //! A guest is a pure function of what it is told. So what it was told is kept,
 //! up to a bound, and after certain failures a fresh guest hears it all again,
 //! this time with a script that watches each place it reads from. Nothing leaves:
 //! the second guest's calls are answered by the recording and its words are dropped.
 
-use airlock_core::effect::GuestUsage;
-use codegen::watch::{Frame, Watched};
+use airlock_core::effect::{GuestStop, GuestUsage, Whereabouts};
+use airlock_core::limits::Limit;
+use codegen::watch::Frame;
 use sandbox_protocol::codec::{decode_start, encode_start};
-use sandbox_protocol::{ConsoleLine, ScriptError, StepState};
+use sandbox_protocol::{ConsoleLine, ScriptError, Start, StepState};
 
 use super::bounds::GuestBounds;
 use super::live::{Live, Turn};
@@ -20,6 +21,13 @@ const FRAMES_MAX: usize = 10_000;
 
 /// Computing time that a second look may take, and that a run may have taken to get one.
 const CPU_MS_MAX: u64 = 500;
+
+/// How far it may go beyond the deadline of a run that met a limit.
+const BEHIND_DEADLINE_MS: u64 = 100;
+/// How much slower a script is that says where it is, at most, and how long it may take.
+const FOLLOWED_SLOWER: u64 = 6;
+const CPU_MS_MIN: u64 = 100;
+const WALL_MS_MAX: u64 = 2_000;
 
 /// What the second guest may print: it says on its console what it sees.
 const CONSOLE_BYTES_MAX: u32 = 4 * 1024 * 1024;
@@ -47,12 +55,16 @@ impl Recording {
     }
 
     /// Everything, or nothing when it became too much.
-    pub(super) fn whole(&self) -> Option<Script<'_>> {
+    pub(super) fn whole(&self) -> Option<Told<'_>> {
         if self.is_cut {
             return None;
         }
         let (start, resumes) = self.frames.split_first()?;
-        Script::watched(start, resumes, self.calls)
+        Some(Told {
+            start: decode_start(start).ok()?,
+            resumes,
+            calls: self.calls,
+        })
     }
 }
 
@@ -71,43 +83,66 @@ pub(super) fn bounds(bounds: GuestBounds, used: GuestUsage) -> Option<GuestBound
     })
 }
 
-/// A script that is watched, with what it will be told.
-pub(super) struct Script<'r> {
-    watched: Watched,
-    name: String,
-    start: Vec<u8>,
+/// The bounds of a second look at a run that met a limit: it must be over soon after the
+/// deadline, and take no longer than the first where the limit is one of time.
+pub(super) fn bounds_after(
+    bounds: GuestBounds,
+    used: GuestUsage,
+    limit: Limit,
+    now_ms: u64,
+) -> GuestBounds {
+    let used_ms = used.guest_cpu_us / 1000;
+    let (cpu_ms_max, wall_ms_max) = if is_about_time(limit) {
+        let cpu_ms_max = used_ms.clamp(CPU_MS_MIN, CPU_MS_MAX);
+        (cpu_ms_max, cpu_ms_max * 2)
+    } else {
+        let as_far = used_ms.saturating_mul(FOLLOWED_SLOWER);
+        (as_far.clamp(CPU_MS_MAX, WALL_MS_MAX), WALL_MS_MAX)
+    };
+    let latest = bounds.deadline_at_ms.saturating_add(BEHIND_DEADLINE_MS);
+    GuestBounds {
+        cpu_ms_max,
+        deadline_at_ms: latest.min(now_ms.saturating_add(wall_ms_max)),
+        ..bounds
+    }
+}
+
+/// What a guest was told, to be told again to another script.
+pub(super) struct Told<'r> {
+    start: Start,
     resumes: &'r [Vec<u8>],
     calls: usize,
 }
 
-impl<'r> Script<'r> {
-    fn watched(start: &[u8], resumes: &'r [Vec<u8>], calls: usize) -> Option<Self> {
-        let mut start = decode_start(start).ok()?;
-        let mut watched = deep_stack::watch(&start.script)?;
-        start.script = std::mem::take(&mut watched.text);
-        start.limits.console_bytes_max = CONSOLE_BYTES_MAX;
-        start.limits.console_flood_bytes_max = u64::from(CONSOLE_BYTES_MAX);
-        Some(Self {
-            watched,
-            name: start.script_name.clone(),
-            start: encode_start(&start).ok()?,
-            resumes,
-            calls,
-        })
-    }
+/// How a guest that was told everything again ended, in the same frame as the first.
+struct Again {
+    end: End,
+    console: Vec<ConsoleLine>,
+    calls: usize,
+}
 
-    /// Tells a fresh guest everything again, and takes over what it finds out about the error.
-    /// Where it does not come to the same end, nothing was found.
-    pub(super) fn improve(&self, live: &mut Live, error: &mut ScriptError) {
-        let mut console = Vec::new();
-        let Some(again) = self.replay(live, &mut console) else {
+enum End {
+    Failed(ScriptError),
+    Limit(Limit),
+}
+
+impl Told<'_> {
+    /// Takes over what a watched script finds out about the error. Where it does not come to the
+    /// same end, nothing was found.
+    pub(super) fn improve(mut self, live: &mut Live, error: &mut ScriptError) {
+        let Some(mut watched) = deep_stack::watch(&self.start.script) else {
             return;
         };
-        if again.name != error.name {
+        self.start.script = std::mem::take(&mut watched.text);
+        let Some(again) = self.again(live) else {
             return;
+        };
+        match again.end {
+            End::Failed(found) if found.name == error.name && again.calls == self.calls => {}
+            _ => return,
         }
-        let console = console.iter().map(|line| line.text.as_str());
-        let Some(found) = self.watched.found(console, &error.name) else {
+        let console = again.console.iter().map(|line| line.text.as_str());
+        let Some(found) = watched.found(console, &error.name) else {
             return;
         };
         if found.is_around && error.line != 0 {
@@ -122,37 +157,88 @@ impl<'r> Script<'r> {
         }
     }
 
+    /// Where a script is that says so when it meets the same limit.
+    pub(super) fn locate(mut self, live: &mut Live, limit: Limit) -> Option<Whereabouts> {
+        let mut followed = deep_stack::follow(&self.start.script)?;
+        self.start.script = std::mem::take(&mut followed.text);
+        let again = self.again(live)?;
+        let End::Limit(met) = again.end else {
+            return None;
+        };
+        // Time and computing run out in the same place; the second look has less of both.
+        let is_same = met == limit || [met, limit].iter().all(|it| is_about_time(*it));
+        if !is_same {
+            return None;
+        }
+        let console = again.console.iter().map(|line| line.text.as_str());
+        let found = followed.stopped(console, limit == Limit::Stack)?;
+        Some(Whereabouts {
+            line: found.line,
+            column: found.column,
+            stack: self.stack(&found.stack),
+            doing: found.message,
+        })
+    }
+
     fn stack(&self, frames: &[Frame]) -> String {
+        let name = &self.start.script_name;
         let frame = |it: &Frame| {
             let Frame {
                 function,
                 line,
                 column,
             } = it;
-            format!("    at {function} ({}:{line}:{column})", self.name)
+            format!("    at {function} ({name}:{line}:{column})")
         };
         let frames: Vec<_> = frames.iter().map(frame).collect();
         frames.join("\n")
     }
 
-    /// The error that it ends with.
-    fn replay(&self, live: &mut Live, console: &mut Vec<ConsoleLine>) -> Option<ScriptError> {
-        let mut calls = 0;
-        let frames = std::iter::once(&self.start).chain(self.resumes);
+    fn again(&mut self, live: &mut Live) -> Option<Again> {
+        self.start.limits.console_bytes_max = CONSOLE_BYTES_MAX;
+        self.start.limits.console_flood_bytes_max = u64::from(CONSOLE_BYTES_MAX);
+        let start = encode_start(&self.start).ok()?;
+        let frames = std::iter::once(&start).chain(self.resumes);
         let turns = std::iter::once(Turn::Start).chain(std::iter::repeat(Turn::Resume));
         let last = self.resumes.len();
+        let (mut console, mut calls) = (Vec::new(), 0);
         for (number, (frame, turn)) in frames.zip(turns).enumerate() {
-            let step = live.turn([frame, &[]], turn).ok()?;
-            console.extend(step.console);
-            calls += step.calls.len();
-            match step.state {
-                StepState::Waiting { .. } => {}
-                StepState::Failed(error) => {
-                    return (number == last && calls == self.calls).then_some(error);
+            let end = match live.turn([frame, &[]], turn) {
+                Ok(step) => {
+                    console.extend(step.console);
+                    calls += step.calls.len();
+                    match step.state {
+                        StepState::Waiting { .. } => continue,
+                        StepState::Failed(error) => End::Failed(error),
+                        StepState::StackExhausted => End::Limit(Limit::Stack),
+                        _ => return None,
+                    }
                 }
-                _ => return None,
-            }
+                Err(GuestStop::Limit {
+                    limit,
+                    console: lines,
+                }) => {
+                    console.extend(lines);
+                    End::Limit(limit)
+                }
+                Err(_) => return None,
+            };
+            let again = Again {
+                end,
+                console,
+                calls,
+            };
+            return (number == last).then_some(again);
         }
         None
     }
+}
+
+fn is_about_time(limit: Limit) -> bool {
+    matches!(limit, Limit::Cpu | Limit::Time)
+}
+
+/// Whether a limit has a place in the script.
+pub(super) fn has_a_place(limit: Limit) -> bool {
+    is_about_time(limit) || matches!(limit, Limit::Memory | Limit::Stack)
 }

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use airlock::sandbox::{GuestBounds, StopHandle};
-use airlock_core::effect::GuestStop;
+use airlock_core::effect::{GuestStop, Whereabouts};
 use airlock_core::limits::Limit;
-use sandbox_protocol::StepState;
+use sandbox_protocol::{CallOutcome, Resume, StepState};
 
 use crate::harness::{BOUNDS, End, NOW_MS, SANDBOX, Told, by_engine, drive, echo, run, start};
 
@@ -44,6 +44,66 @@ fn endless_loops_end_with_the_cpu_limit() {
     ] {
         stopped_by(script, Limit::Cpu);
     }
+}
+
+/// Where a script was that met a limit, after calls that were answered.
+fn met(script: &str) -> Whereabouts {
+    let bounds = GuestBounds {
+        cpu_ms_max: 200,
+        memory_bytes_max: 40 * 1024 * 1024,
+        ..BOUNDS
+    };
+    let mut guest = SANDBOX.guest(bounds, &StopHandle::default());
+    let mut turn = guest.start(&start(script));
+    while let Ok(step) = &turn
+        && matches!(step.state, StepState::Waiting { .. })
+    {
+        let answers = step.calls.iter().map(|call| CallOutcome {
+            ticket: call.ticket,
+            outcome: echo(call).unwrap(),
+        });
+        let outcomes = answers.collect();
+        turn = guest.resume(&Resume {
+            now_ms: NOW_MS,
+            outcomes,
+        });
+    }
+    let met = guest.whereabouts().cloned();
+    met.unwrap_or_else(|| panic!("{script}: nowhere, {turn:?}"))
+}
+
+#[test]
+fn a_limit_says_where_the_script_was() {
+    let place = |script: &str| {
+        let met = met(script);
+        (met.line, met.column)
+    };
+    assert_eq!(place("let n = 0;\nfor (;;)\n  { n += 1 }"), (3, 5));
+    assert_eq!(
+        place("const a = [];\nwhile (1) {\n  a.push('x'.repeat(9999) + a.length)\n}"),
+        (3, 3)
+    );
+    assert_eq!(
+        place("return await logs.search({})\n  .then(() => { for (;;) Math.max() })"),
+        (2, 17)
+    );
+    let deep = met("const up = (n) => down(n + 1);\nconst down = (n) => up(n);\nup(1)");
+    assert_eq!(
+        deep.doing,
+        "`up` of line 1 and `down` of line 2 call each other without end"
+    );
+    assert_eq!(deep.stack, "    at up (script.js:1:12)");
+}
+
+#[test]
+fn a_second_look_ends_soon_after_the_deadline() {
+    let bounds = GuestBounds {
+        deadline_at_ms: host_now_ms() + 200,
+        ..BOUNDS
+    };
+    let begun = Instant::now();
+    drive(&start("for (;;) {}"), bounds, echo);
+    assert!(begun.elapsed() < Duration::from_millis(200 + 600));
 }
 
 /// By whichever limit comes first: that depends on the engine and on the machine.

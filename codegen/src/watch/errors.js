@@ -3,7 +3,7 @@
 // about to fail is said on the console before it does. What fails is left to the
 // engine, so that the script sees the error that it saw the first time.
 let look__t, look__s, look__f;
-const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look__p, guard: look__g, over: look__i, name: look__u, thrown: look__x, end: look__e, same: look__v } = (() => {
+const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look__p, guard: look__g, over: look__i, all: look__a, name: look__u, thrown: look__x, end: look__e, same: look__v } = (() => {
   const say = console.debug, json = JSON.stringify, { apply, construct, getPrototypeOf } = Reflect;
   const { keys, getOwnPropertyNames } = Object, { isArray } = Array;
   const map = new WeakMap(), known = map.get.bind(map), keep = map.set.bind(map);
@@ -69,6 +69,20 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
   };
   const parent = (up) => (up === undefined ? {} : { parent: describe(last[up]) });
 
+  const over = (it, place, isLater, up) => {
+    const can = it !== null && it !== undefined &&
+      (typeof it === 'string' || typeof it[iterator] === 'function' || (isLater && typeof it[later] === 'function'));
+    if (!can) fail(place, () => [...it], () => ({ value: describe(it), ...parent(up) }));
+    return it;
+  };
+  const call = (place, self, it, given, ups) => {
+    if (typeof it !== 'function') {
+      const about = self === undefined ? parent(ups?.[0]) : { parent: describe(self) };
+      fail(place, () => it(), () => ({ value: describe(it), ...about }));
+    }
+    return follow(place, () => apply(it, self, given), () => (isNative(it) ? given : undefined), ups);
+  };
+
   return {
     same: (it) => it,
     read: (it, place, up) => {
@@ -76,12 +90,15 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
       if (it === null || it === undefined) fail(place, () => it.it, () => ({ value: describe(it), ...parent(up) }));
       return it;
     },
-    call: (place, self, it, given, ups) => {
-      if (typeof it !== 'function') {
-        const about = self === undefined ? parent(ups?.[0]) : { parent: describe(self) };
-        fail(place, () => it(), () => ({ value: describe(it), ...about }));
+    call,
+    // What cannot be iterated over is a rejection here.
+    all: (place, self, it, given, where, up) => {
+      try {
+        over(given[0], where, false, up);
+      } catch (error) {
+        return PromiseOf.reject(error);
       }
-      return follow(place, () => apply(it, self, given), () => (isNative(it) ? given : undefined), ups);
+      return call(place, self, it, given);
     },
     make: (place, it, given, up) => {
       if (typeof it !== 'function') fail(place, () => new it(), () => ({ value: describe(it), ...parent(up) }));
@@ -120,12 +137,7 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
       }
       return apply(it, this, given);
     },
-    over: (it, place, isLater, up) => {
-      const can = it !== null && it !== undefined &&
-        (typeof it === 'string' || typeof it[iterator] === 'function' || (isLater && typeof it[later] === 'function'));
-      if (!can) fail(place, () => [...it], () => ({ value: describe(it), ...parent(up) }));
-      return it;
-    },
+    over,
     name: (place, action) => {
       try { return action() } catch (error) {
         note(error, place, () => ({ inside: true }));
@@ -133,6 +145,7 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
       }
     },
     thrown: (it, place, isNew) => {
+      if (!isObject(it)) valueNote = undefined;
       if (isNew || !(it instanceof ErrorOf)) note(it, place, () => ({ thrown: true }));
       return it;
     },

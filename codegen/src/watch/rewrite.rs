@@ -15,11 +15,10 @@ use oxc_semantic::{Scoping, SymbolId};
 use oxc_span::{GetSpan, Span};
 
 use super::place::{From, Place, What};
+use super::quote;
 use crate::check::is_global;
 use crate::check::lines::Lines;
-
-/// Characters of the script that a message quotes.
-const QUOTED_MAX: usize = 60;
+use crate::check::parse::Parsed;
 
 /// What takes the place of a stretch of the script.
 struct Edit {
@@ -44,10 +43,10 @@ pub(super) struct Rewriter<'s> {
 }
 
 impl<'s> Rewriter<'s> {
-    pub(super) fn new(script: &'s str, scoping: &'s Scoping, is_one_function: bool) -> Self {
+    pub(super) fn new(parsed: &Parsed<'s>, scoping: &'s Scoping, is_one_function: bool) -> Self {
         Self {
-            script,
-            lines: Lines::new(script, 0),
+            script: parsed.text,
+            lines: Lines::new(parsed.text, parsed.shift),
             scoping,
             edits: Vec::new(),
             places: Vec::new(),
@@ -103,12 +102,7 @@ impl<'s> Rewriter<'s> {
     }
 
     fn quote(&self, span: Span) -> String {
-        let words: Vec<_> = self
-            .slice(span.start, span.end)
-            .split_whitespace()
-            .collect();
-        let text = words.join(" ").replace(" .", ".").replace(" ?.", "?.");
-        shorten(&text)
+        quote(self.script, span)
     }
 
     /// The same, such that a member can stand behind it.
@@ -183,15 +177,4 @@ impl<'s> Rewriter<'s> {
 /// `, 3` for a value that was read at place 3.
 fn up(from: Option<&From>) -> String {
     from.map_or_else(String::new, |from| format!(",{}", from.place))
-}
-
-/// The beginning of a long text, and its end, which is what fails.
-fn shorten(text: &str) -> String {
-    let count = text.chars().count();
-    if count <= QUOTED_MAX {
-        return text.to_owned();
-    }
-    let head: String = text.chars().take(QUOTED_MAX / 3).collect();
-    let tail: String = text.chars().skip(count - QUOTED_MAX * 2 / 3 + 1).collect();
-    format!("{head}…{tail}")
 }

@@ -118,3 +118,57 @@ fn what_is_said_is_believed_as_far_as_it_has_the_form() {
     assert_eq!(found(&["look__[", "look__{\"note\":-1}", "note"]), None);
     assert_eq!(found(&[]), None);
 }
+
+/// The followed script without the watcher and what is around it.
+fn followed(script: &str) -> String {
+    let text = follow(script).unwrap().text;
+    let (_, own) = text.split_once("})();\ntry {\n").unwrap();
+    let (own, _) = own.rsplit_once("\n} catch").unwrap();
+    own.to_owned()
+}
+
+#[test]
+fn statements_rounds_and_functions_are_followed() {
+    for (script, expected) in [
+        (
+            "let a = 1;\nwhile (a) a += 1",
+            "look__s(0);let a = 1;\nlook__s(1);look__b(2);while (a) {look__l(2);a += 1}",
+        ),
+        (
+            "for (const a of b) { for (;;) {} }",
+            "look__s(0);look__b(1);for (const a of b) {look__l(1); look__s(2);look__b(3);for (;;) {look__l(3,1);} }",
+        ),
+        (
+            "x: do y(); while (1)",
+            "look__s(0);look__b(1);x: do {look__l(1);y();} while (1)",
+        ),
+        (
+            "let f = (a) => ({ a }); function g() { 'use strict'; return 1 }",
+            "look__s(0);let f = (a) => (look__f(1),({ a })); function g() { 'use strict';look__f(2); look__s(3);return 1 }",
+        ),
+        (
+            "switch (a) { case 1: b() }",
+            "look__s(0);switch (a) { case 1: look__s(1);b() }",
+        ),
+    ] {
+        assert_eq!(followed(script), expected);
+    }
+}
+
+#[test]
+fn where_a_script_was_stopped_is_what_it_said_last() {
+    let followed = follow("let a = 1\nwhile (a) {\n  a += 1\n}\nfunction f() { f() }").unwrap();
+    let stopped =
+        |line: &str, is_recursion| followed.stopped([line, "look__[", "else"], is_recursion);
+    let round = stopped("look__{\"at\":3,\"loops\":[[2,7]]}", false).unwrap();
+    assert_eq!((round.line, round.column), (3, 3));
+    assert_eq!(
+        round.message,
+        "a second look found it in round 7 of `while (a)` of line 2"
+    );
+    let deep = stopped("look__{\"at\":5,\"entered\":[4,4,4,4]}", true).unwrap();
+    assert_eq!((deep.line, deep.column), (5, 1));
+    assert_eq!(deep.message, "`f` of line 5 calls itself without end");
+    assert_eq!(stopped("look__{\"at\":99}", false), None);
+    assert_eq!(stopped("{}", false), None);
+}

@@ -219,7 +219,9 @@ impl Run {
                 let message = "the script awaits something that nothing can settle";
                 (Status::Failed, Code::Deadlock, message.into())
             }
-            Ending::Limit(limit) => (Status::Stopped, Code::from(*limit), self.says(*limit)),
+            Ending::Limit(limit) => {
+                return (Status::Stopped, Some(self.met(*limit)));
+            }
             Ending::TooManyDenials => {
                 let message = format!("{DENIALS_MAX} calls were denied, refused or invalid");
                 (Status::Stopped, Code::LimitCalls, message)
@@ -249,6 +251,30 @@ impl Run {
                 ..nowhere()
             }),
         )
+    }
+
+    /// A limit, and where the script was when it met it.
+    fn met(&self, limit: Limit) -> ReportedError {
+        let error = ReportedError {
+            name: "RunError".into(),
+            message: self.says(limit),
+            code: Code::from(limit),
+            ..nowhere()
+        };
+        let Some(at) = &self.whereabouts else {
+            return error;
+        };
+        let mut message = error.message;
+        if !at.doing.is_empty() {
+            message = format!("{message}; {}", bounded(&at.doing, 2_000));
+        }
+        ReportedError {
+            message,
+            line: Some(at.line),
+            column: Some(at.column),
+            stack: bounded(&at.stack, 16_000),
+            ..error
+        }
     }
 
     fn says(&self, limit: Limit) -> String {

@@ -50,6 +50,7 @@ impl Run {
             calls_not_recorded: 0,
             journal_bytes: 0,
             out: Batch::default(),
+            whereabouts: None,
             ending: None,
             life: Life::Running,
             spec,

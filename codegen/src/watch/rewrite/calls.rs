@@ -67,7 +67,13 @@ impl<'s> Rewriter<'s> {
                 (itself, "look__f".to_owned())
             }
         };
-        format!("look__c({place},{itself},{function}{gap},[{arguments}]{ups})")
+        match it.arguments.as_slice() {
+            [only] if !only.is_spread() && self.goes_over_all(&it.callee) => {
+                let (over, up) = self.over_all(only);
+                format!("look__a({place},{itself},{function}{gap},[{arguments}],{over}{up})")
+            }
+            _ => format!("look__c({place},{itself},{function}{gap},[{arguments}]{ups})"),
+        }
     }
 
     /// Where the bracket of a call is, and what stands inside it.
@@ -75,15 +81,7 @@ impl<'s> Rewriter<'s> {
         let from = it.callee.span().end;
         let open = from + open_bracket(self.slice(from, it.span.end))?;
         let span = Span::new(open + 1, it.span.end.checked_sub(1)?);
-        let text = self.render(span, |this| match it.arguments.as_slice() {
-            [Argument::SpreadElement(_)] | [] => this.visit_arguments(&it.arguments),
-            [only] if this.goes_over_all(&it.callee) => {
-                only.as_expression()
-                    .into_iter()
-                    .for_each(|it| this.over(it, false));
-            }
-            all => all.iter().for_each(|one| this.visit_argument(one)),
-        });
+        let text = self.render(span, |this| this.visit_arguments(&it.arguments));
         Some((open, text))
     }
 
@@ -111,6 +109,14 @@ impl<'s> Rewriter<'s> {
         let at = member.map_or(it.callee.span().start, |member| member.at);
         let from = self.from(&it.callee);
         self.place(at, what, from)
+    }
+
+    fn over_all(&mut self, it: &Argument<'_>) -> (usize, String) {
+        let from = it.as_expression().and_then(|it| self.from(it));
+        let up = up(from.as_ref());
+        let of = self.quote(it.span());
+        let place = self.place(it.span().start, What::Over { of }, from);
+        (place, up)
     }
 
     /// `Promise.all` and its like reject for what cannot be iterated over, and point nowhere.

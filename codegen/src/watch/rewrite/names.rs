@@ -8,9 +8,6 @@ use crate::check::is_global;
 use crate::closest::closest;
 use crate::watch::place::What;
 
-/// What a function is called that is handed to another.
-pub(super) const CALLBACK: &str = "<callback>";
-
 impl<'s> Rewriter<'s> {
     pub(super) fn named_value(&mut self, name: &str, value: &Expression<'_>) {
         if is_function(value) && !name.is_empty() {

@@ -6,6 +6,7 @@ use oxc_semantic::SymbolId;
 use oxc_span::{GetSpan, Span};
 
 use super::{Rewriter, up};
+use crate::watch::CALLBACK;
 use crate::watch::place::{From, Inner, Key, What};
 
 /// Patterns in patterns that are followed.
@@ -127,7 +128,7 @@ impl<'s> Rewriter<'s> {
     /// A value that gives a function its name.
     /// A function that is handed on: what it takes apart may be `null`.
     pub(super) fn callback(&mut self, it: &Expression<'_>) {
-        self.next_function = Some(super::names::CALLBACK.to_owned());
+        self.next_function = Some(CALLBACK.to_owned());
         let (parameters, is_async) = match it.get_inner_expression() {
             Expression::ArrowFunctionExpression(arrow) => (&arrow.params, arrow.r#async),
             Expression::FunctionExpression(function) if !function.generator => {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::code::Code;
-use crate::effect::GuestStop;
+use crate::effect::{GuestStop, Whereabouts};
 use crate::limits::Limit;
 
 fn check(event: Event, expected: &str) -> World {
@@ -104,6 +104,36 @@ fn a_script_or_an_input_beyond_its_limit_never_reaches_the_guest() {
         "finish stopped limit-payload"
     );
     assert!(run.is_finished());
+}
+
+#[test]
+fn a_limit_says_where_the_script_was_and_other_ends_do_not() {
+    let located = || {
+        Event::Located(Whereabouts {
+            line: 3,
+            column: 5,
+            doing: "in round 7".into(),
+            stack: "    at f (s.js:3:5)".into(),
+        })
+    };
+    let ended = |end: Event| {
+        let mut world = World::open();
+        world.hear(1, located());
+        world.hear(1, end);
+        world.report().error.clone().unwrap()
+    };
+    for end in [
+        stopped(limit(Limit::Cpu)),
+        step(Vec::new(), StepState::StackExhausted),
+    ] {
+        let error = ended(end);
+        assert!(error.message.ends_with("; in round 7"), "{error:?}");
+        assert_eq!((error.line, error.column), (Some(3), Some(5)));
+        assert_eq!(error.stack, "    at f (s.js:3:5)");
+    }
+    let deadlock = ended(step(Vec::new(), StepState::Deadlocked));
+    assert_eq!(deadlock.line, None);
+    assert!(!deadlock.message.contains("round"), "{deadlock:?}");
 }
 
 #[test]

@@ -1,0 +1,34 @@
+// Stands before a script that met a limit. Each statement, each round of a loop and
+// each entry of a function passes here; from time to time it is said where the script
+// is. The last that was said is where it was stopped.
+const { step: look__s, start: look__b, round: look__l, enter: look__f, end: look__e } = (() => {
+  const say = console.debug, json = JSON.stringify;
+  const rounds = [], entered = [];
+  let at = 0, loops = [], steps = 0, next = 1;
+  const pass = () => {
+    steps += 1;
+    if (steps < next) return;
+    // Every one at first, and later one in thirty-two.
+    next = steps + 1 + (steps > 500 ? steps >> 5 : 0);
+    say('look__' + json({ at, loops: loops.map((one) => [one, rounds[one]]), entered: entered.slice(-12) }));
+  };
+  return {
+    step: (place) => {
+      at = place;
+      pass();
+    },
+    start: (place) => { rounds[place] = 0 },
+    round: (...around) => {
+      loops = around;
+      rounds[around[0]] = (rounds[around[0]] ?? 0) + 1;
+      pass();
+    },
+    enter: (place) => {
+      at = place;
+      entered.push(place);
+      if (entered.length > 1000) entered.splice(0, 900);
+      pass();
+    },
+    end: (error) => error,
+  };
+})();

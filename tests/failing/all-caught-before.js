@@ -1,0 +1,3 @@
+const jobs = {};
+await Promise.all(jobs.first).catch(() => 'none');
+return jobs.second.length;

@@ -1,0 +1,4 @@
+const attempt = (n) => { throw 'busy'; };
+try { attempt(1); } catch {}
+await null;
+throw 'busy';
