@@ -16,6 +16,9 @@ use super::link::{Link, LinkError, Outgoing};
 use super::wall::Wall;
 use crate::carrier::{Abilities, LogLevel};
 
+/// Longer than any connection lasts.
+const LISTENING: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
+
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) link: Link,
@@ -76,6 +79,18 @@ impl Connection {
             ..Outgoing::default()
         };
         self.link.request(&outgoing, &Wall::new(within)).await
+    }
+
+    /// Stays open: the answer says that nothing will be told any more.
+    pub(crate) async fn listen(&self) -> Result<Answer, LinkError> {
+        let members = r#""notifications":{"toolsListChanged":true}"#.to_owned();
+        let outgoing = Outgoing {
+            method: "subscriptions/listen",
+            params: self.params(Some(members), &Besides::default()),
+            cancellable: true,
+            ..Outgoing::default()
+        };
+        self.link.request(&outgoing, &Wall::new(LISTENING)).await
     }
 
     pub(crate) async fn call(

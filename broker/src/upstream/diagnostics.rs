@@ -2,11 +2,11 @@
 //! stderr, a few stray lines, and counts of the rest.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 
 use crate::config::Secrets;
@@ -32,6 +32,10 @@ pub(crate) struct Diagnostics {
     changes_total: AtomicU64,
     /// How many of these the list that was read last had seen.
     changes_read: AtomicU64,
+    /// Reading it was begun over the connection that there is.
+    is_list_begun: AtomicBool,
+    /// How often a server has said that it will tell of changes.
+    acknowledged: watch::Sender<u64>,
     /// Waits until the list that was read holds no longer.
     holding: Mutex<Option<AbortHandle>>,
     /// Rung when the list that was read is no longer the server's.
@@ -97,9 +101,25 @@ impl Diagnostics {
 
     pub(crate) fn notification(&self, method: &str) {
         self.notifications_total.fetch_add(1, Ordering::Relaxed);
-        if method == "notifications/tools/list_changed" {
+        match method {
+            "notifications/tools/list_changed" => self.outdate_list(),
+            "notifications/subscriptions/acknowledged" => self.acknowledge(),
+            _ => {}
+        }
+    }
+
+    /// From now on the server tells of changes. What changed since a list was begun to be read,
+    /// if one was, it has told nobody.
+    fn acknowledge(&self) {
+        if self.is_list_begun.load(Ordering::SeqCst) {
             self.outdate_list();
         }
+        self.acknowledged.send_modify(|count| *count += 1);
+    }
+
+    /// Counts how often a server has said that it will tell of changes.
+    pub(crate) fn acknowledged(&self) -> watch::Receiver<u64> {
+        self.acknowledged.subscribe()
     }
 
     /// The list that was read may no longer be the server's.
@@ -110,6 +130,7 @@ impl Diagnostics {
 
     /// To be asked before the list is read: what is told from here on is about a later one.
     pub(crate) fn changes(&self) -> u64 {
+        self.is_list_begun.store(true, Ordering::SeqCst);
         self.changes_total.load(Ordering::SeqCst)
     }
 
@@ -140,7 +161,7 @@ impl Diagnostics {
     }
 
     pub(crate) fn is_list_outdated(&self) -> bool {
-        self.changes_read.load(Ordering::SeqCst) < self.changes()
+        self.changes_read.load(Ordering::SeqCst) < self.changes_total.load(Ordering::SeqCst)
     }
 
     pub(crate) fn unmatched(&self) {
@@ -149,16 +170,22 @@ impl Diagnostics {
 
     /// A server that was started anew may have another list.
     pub(crate) fn connected(&self) {
+        self.is_list_begun.store(false, Ordering::SeqCst);
         if self.connects_total.fetch_add(1, Ordering::Relaxed) > 0 {
             self.outdate_list();
         }
     }
 
-    /// The last line of stderr that says something.
+    /// What may explain why it cannot be used: the last line of stderr that says something, or
+    /// else the first on its stdout that is no message.
     pub(crate) fn last_words(&self) -> Option<String> {
         let text = self.end_of_stderr();
-        let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
-        Some(line.trim().to_owned())
+        let mut lines = text.lines().rev().map(str::trim);
+        if let Some(line) = lines.find(|line| !line.is_empty()) {
+            return Some(format!("the last line on its stderr: {line}"));
+        }
+        let stray = lock(&self.stray).first()?.trim().to_owned();
+        Some(format!("a line on its stdout is no message: {stray}"))
     }
 
     /// Masked. When its beginning was dropped, it may begin within a secret: then
@@ -211,7 +238,14 @@ mod tests {
             (report.stray_lines.len(), report.stray_total),
             (STRAY_LINES_KEPT, 20_000)
         );
-        assert_eq!(diagnostics.last_words().as_deref(), Some("line 19999"));
+        let words = diagnostics.last_words().unwrap();
+        assert_eq!(words, "the last line on its stderr: line 19999");
+        let silent = Diagnostics::default();
+        assert_eq!(silent.last_words(), None);
+        silent.stray(b" Welcome! \n");
+        silent.stray(b"more\n");
+        let words = silent.last_words().unwrap();
+        assert_eq!(words, "a line on its stdout is no message: Welcome!");
     }
 
     #[test]

@@ -27,8 +27,11 @@ pub enum ConnectError {
     Version { theirs: String },
     #[error("it does not answer as an MCP server does: {why}")]
     NotMcp { why: String },
-    #[error("its list of tools cannot be read: {why}")]
-    List { why: String },
+    #[error("its list of tools cannot be read: {why}{}", words(.last_words))]
+    List {
+        why: String,
+        last_words: Option<String>,
+    },
     #[error("it could not be reached the last {failures} times: {last}")]
     GivenUp { failures: u32, last: String },
 }
@@ -36,7 +39,7 @@ pub enum ConnectError {
 fn words(last_words: &Option<String>) -> String {
     last_words
         .as_ref()
-        .map(|words| format!("; the last line on its stderr: {words}"))
+        .map(|words| format!("; {words}"))
         .unwrap_or_default()
 }
 
@@ -69,7 +72,10 @@ impl ConnectError {
                 theirs: shown(&theirs),
             },
             Self::NotMcp { why } => Self::NotMcp { why: shown(&why) },
-            Self::List { why } => Self::List { why: shown(&why) },
+            Self::List { why, last_words } => Self::List {
+                why: shown(&why),
+                last_words: words(last_words),
+            },
             ours @ (Self::Setting { .. } | Self::GivenUp { .. }) => ours,
         }
     }

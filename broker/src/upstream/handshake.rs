@@ -64,6 +64,8 @@ pub(crate) struct Has {
     pub(crate) logging: bool,
     /// It says when a resource has changed, to whoever wants to know.
     pub(crate) subscriptions: bool,
+    /// It says when its list of tools has changed; in the newer era to whoever listens.
+    pub(crate) list_changes: bool,
 }
 
 impl Has {
@@ -72,6 +74,7 @@ impl Has {
         Self {
             logging: has("/logging").is_some_and(Value::is_object),
             subscriptions: has("/resources/subscribe") == Some(&Value::Bool(true)),
+            list_changes: has("/tools/listChanged") == Some(&Value::Bool(true)),
         }
     }
 }

@@ -21,6 +21,7 @@ pub(crate) mod jsonrpc;
 pub(crate) mod lines;
 mod link;
 mod list;
+mod listening;
 mod pool;
 pub(crate) mod raw;
 mod rounds;

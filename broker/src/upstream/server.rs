@@ -24,6 +24,7 @@ use super::inquiry::Behind;
 use super::jsonrpc::Answer;
 use super::link::{Link, LinkError};
 use super::list::{Listing, list};
+use super::listening::Listening;
 use super::rounds;
 use super::spec::{ServerSpec, Transport};
 use super::wall::Wall;
@@ -57,6 +58,8 @@ pub(crate) struct Server {
 #[derive(Default)]
 struct Slot {
     connection: Option<Arc<Connection>>,
+    /// To what the server tells over it.
+    listening: Option<Listening>,
     failures: u32,
     last_failure: Option<(String, Instant)>,
 }
@@ -155,9 +158,7 @@ impl Server {
         let changes = self.diagnostics.changes();
         let mut listing = list(&connection, self.spec.timeouts.list)
             .await
-            .map_err(|error| ConnectError::List {
-                why: self.shown(&error.why()),
-            })?;
+            .map_err(|error| self.no_list(&connection, &error.why()))?;
         for problem in &mut listing.problems {
             *problem = problem.clone().map_texts(|text| self.shown(text));
         }
@@ -172,6 +173,15 @@ impl Server {
             self.diagnostics.list_holds_for(time);
         }
         Ok((connection, number, listing))
+    }
+
+    fn no_list(&self, connection: &Connection, why: &str) -> ConnectError {
+        let has_ended = connection.link.is_closed();
+        let last_words = self.diagnostics.last_words().filter(|_| has_ended);
+        ConnectError::List {
+            why: self.shown(why),
+            last_words: last_words.map(|words| self.shown(&words)),
+        }
     }
 
     /// How often reading the list was begun.
@@ -265,7 +275,7 @@ impl Server {
             .as_ref()
             .is_some_and(|current| Arc::ptr_eq(current, connection))
         {
-            slot.connection = None;
+            (slot.connection, slot.listening) = (None, None);
         }
     }
 
@@ -299,7 +309,7 @@ impl Server {
         &self,
         mut slot: OwnedMutexGuard<Slot>,
     ) -> Result<Arc<Connection>, ConnectError> {
-        slot.connection = None;
+        (slot.connection, slot.listening) = (None, None);
         slot.check_patience()?;
         let connecting = async {
             // Two processes of one server may be after the same lock, port or file.
@@ -313,8 +323,10 @@ impl Server {
         };
         match connected {
             Ok(connection) => {
+                let listening = Listening::begin(&connection, &self.diagnostics).await;
                 *slot = Slot {
                     connection: Some(connection.clone()),
+                    listening,
                     ..Slot::default()
                 };
                 Ok(connection)
@@ -409,7 +421,9 @@ impl Server {
 
     /// Nothing is connected until the next call.
     pub(crate) async fn disconnect(&self) {
-        let connection = self.slot.lock().await.connection.take();
+        let mut slot = self.slot.lock().await;
+        let (connection, _) = (slot.connection.take(), slot.listening.take());
+        drop(slot);
         if let Some(connection) = connection {
             connection.link.close().await;
         }

@@ -4,16 +4,22 @@
 //! `change` says that the list has changed, `die` ends the process, `wait` answers as soon as
 //! `FOLDER/go` is there, and every other tool answers with its own name. While `FOLDER/hold`
 //! is there it shakes no hands, while `FOLDER/hold-list` is there it lists nothing, and while
-//! `FOLDER/fail-list` is there it answers a list with an error. `FOLDER/log` gets a line for
-//! its start, each list and each call.
+//! `FOLDER/fail-list` is there it answers a list with an error. Where `FOLDER/newer` is there it
+//! speaks the newer era, and tells of a change only to whoever listens. `FOLDER/log` gets a line
+//! for its start, each list, each call, and each that listens.
 
 use std::fs::File;
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+/// The request of whoever listens.
+static LISTENER: Mutex<Option<u64>> = Mutex::new(None);
 
 fn main() -> std::io::Result<()> {
     let folder = PathBuf::from(std::env::args_os().nth(1).unwrap_or_default());
@@ -32,6 +38,22 @@ fn main() -> std::io::Result<()> {
 
 fn answer(folder: &Path, message: &Value) -> std::io::Result<()> {
     let result = match message["method"].as_str().unwrap_or_default() {
+        "server/discover" if folder.join("newer").exists() => json!({
+            "resultType": "complete",
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": {"tools": {"listChanged": true}},
+            "ttlMs": 3_600_000,
+            "cacheScope": "public",
+        }),
+        "subscriptions/listen" if folder.join("newer").exists() => {
+            note(folder, "listen")?;
+            let id = &message["id"];
+            *LISTENER.lock().unwrap_or_else(PoisonError::into_inner) = id.as_u64();
+            let params =
+                json!({"_meta": {SUBSCRIPTION: id}, "notifications": {"toolsListChanged": true}});
+            let method = "notifications/subscriptions/acknowledged";
+            return send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+        }
         "initialize" => {
             while_there(&folder.join("hold"));
             json!({
@@ -64,7 +86,12 @@ fn call(folder: &Path, tool: &str) -> std::io::Result<Value> {
     note(folder, &format!("call {tool}"))?;
     match tool {
         "change" => {
-            send(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))?;
+            let listener = *LISTENER.lock().unwrap_or_else(PoisonError::into_inner);
+            let method = "notifications/tools/list_changed";
+            let params = json!({"_meta": {SUBSCRIPTION: listener}});
+            if listener.is_some() || !folder.join("newer").exists() {
+                send(&json!({"jsonrpc": "2.0", "method": method, "params": params}))?;
+            }
         }
         "die" => std::process::exit(3),
         "wait" => {

@@ -3,7 +3,7 @@
 
 use airlock::config::{Config, Environment, Flags};
 use airlock::core::problem::Problem;
-use airlock::{Broker, Builder, Script};
+use airlock::{Broker, Builder, Script, ServerState};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::changing::{Changing, redefined, tool};
@@ -136,14 +136,39 @@ async fn a_list_that_cannot_be_read_is_tried_again_and_nothing_leaves_meanwhile(
     fs.put("fail-list");
     changes(&broker).await;
     fs.until("list failed", 1).await;
+    until(&broker, |it| {
+        let servers = it.servers();
+        matches!(&servers[0].state, ServerState::Unavailable(why) if why.contains("no list today"))
+    })
+    .await;
+    let problems = broker.problems();
+    let is_said = |it: &Problem| it.code == "server-unavailable" && it.what.contains("`fs`");
+    assert!(problems.iter().any(is_said), "{problems:?}");
     assert_ne!(value(&run(&broker, WRITE).await), "returned");
     assert_eq!(fs.noted("call write"), 0);
     // Nobody calls, and nobody says anything any more.
-    let mut seen = broker.changes();
-    seen.borrow_and_update();
     fs.take("fail-list");
-    seen.changed().await.unwrap();
+    until(&broker, |it| {
+        it.servers()[0].state == ServerState::Connected
+    })
+    .await;
     assert_eq!(value(&run(&broker, WRITE).await), "returned");
+    assert_eq!(broker.problems(), []);
+    broker.close().await;
+}
+
+#[tokio::test]
+async fn a_server_of_the_newer_era_tells_of_a_change_because_somebody_listens() {
+    let home = TempDir::new().unwrap();
+    let fs = Changing::new("fs", &[tool("write"), tool("change")]);
+    fs.put("newer");
+    let broker = connected(&home, &fs).await;
+    assert_eq!((fs.noted("listen"), fs.noted("list")), (1, 1));
+    fs.lists(&[tool("write"), tool("change"), tool("fly")]);
+    changes(&broker).await;
+    // What it said of how long its list holds would have been an hour.
+    until(&broker, |it| offers(it, "fs.fly")).await;
+    assert_eq!(fs.noted("listen"), 1);
     broker.close().await;
 }
 

@@ -9,4 +9,5 @@ mod fuzz;
 mod handshake;
 mod http;
 mod inquiries;
+mod listening;
 mod lists;
