@@ -1,6 +1,6 @@
 //! What only HTTP has: statuses, headers, sessions that nobody else may use.
 
-use super::host::House;
+use super::host::{Host, House};
 use super::wire::{fetch, headers_of};
 use super::*;
 use crate::serve::rpc;
@@ -168,6 +168,94 @@ async fn two_hundred_sessions_side_by_side_know_nothing_of_each_other() {
     }
 }
 
+/// What one of many hosts has that is nobody else's.
+struct Own {
+    host: Host,
+    /// Where a value is that was too long for a result.
+    place: String,
+    /// The request of a run that waits for an answer, with its state; only the newer era has one.
+    waiting: Option<Value>,
+}
+
+impl Own {
+    async fn of(house: &House, number: usize) -> Self {
+        let way = [WAYS[2], WAYS[3]][number % 2];
+        let is_newer = way.era == Era::Modern;
+        let abilities = if is_newer {
+            json!({"elicitation": {}})
+        } else {
+            json!({})
+        };
+        let mut host = house.host(way, abilities).await;
+        let long = host
+            .run(&format!("return 'x'.repeat(60000) + {number}"))
+            .await;
+        let place = long["structuredContent"]["value_at"]["uri"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let code = format!("return (await word.ask({{text: 'of {number}'}})).text");
+        let mut params = json!({"name": "run_script", "arguments": {"code": code}});
+        if is_newer {
+            let first = host.request("tools/call", params.clone()).await.unwrap();
+            params["requestState"] = first["requestState"].clone();
+            let yes = json!({"action": "accept", "content": {"decision": "allow"}});
+            params["inputResponses"] = json!({"call-1": yes});
+        }
+        let waiting = is_newer.then_some(params);
+        Self {
+            host,
+            place,
+            waiting,
+        }
+    }
+
+    async fn reads(&mut self, place: &str) -> Result<Value, Value> {
+        let read = json!({"uri": format!("{place}?from=59990")});
+        self.host.request("resources/read", read).await
+    }
+
+    /// Tries what is another's, and then what is its own.
+    async fn tries(mut self, number: usize, (place, waiting): (String, Option<Value>)) {
+        let refused = self.reads(&place).await;
+        assert!(refused.is_err(), "{number}: {refused:?}");
+        if let Some(waiting) = waiting {
+            let refused = self.host.request("tools/call", waiting).await.unwrap_err();
+            assert_eq!(refused["code"], -32_602, "{number}: {refused}");
+        }
+        let own = self.place.clone();
+        let read = self.reads(&own).await.unwrap();
+        let end = read["contents"][0]["text"].as_str().unwrap();
+        let end = end.trim_matches(['"', 'x']);
+        assert_eq!(end, number.to_string());
+        if let Some(waiting) = self.waiting.take() {
+            let done = self.host.request("tools/call", waiting).await.unwrap();
+            let value = &done["structuredContent"]["value"];
+            assert_eq!(*value, format!("of {number}"), "{number}: {done}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn nobody_reaches_the_values_and_the_waiting_runs_of_two_hundred_others() {
+    let all = Settings {
+        disclosure: Disclosure::Full,
+        ..Settings::default()
+    };
+    let house = House::open(all).await;
+    let hosts = (0..200).map(|number| Own::of(&house, number));
+    let hosts = futures_util::future::join_all(hosts).await;
+    // The next one of the same era.
+    let theirs = |number: usize| {
+        let other = &hosts[(number + 2) % hosts.len()];
+        (other.place.clone(), other.waiting.clone())
+    };
+    let theirs: Vec<_> = (0..hosts.len()).map(theirs).collect();
+    let trying = hosts.into_iter().zip(theirs).enumerate();
+    let trying = trying.map(|(number, (own, theirs))| own.tries(number, theirs));
+    futures_util::future::join_all(trying).await;
+}
+
 #[tokio::test]
 async fn a_forged_or_foreign_handle_opens_nothing() {
     let house = House::open(settings()).await;
@@ -182,13 +270,44 @@ async fn a_forged_or_foreign_handle_opens_nothing() {
     foreign.descriptions("?tools=word.echo").await;
     let of_elsewhere = foreign.handle.clone().unwrap();
     let forged = format!("{id}.{}", "0".repeat(64));
-    for given in [json!(id), json!(forged), of_elsewhere, json!(""), json!(7)] {
+    let truncated = &handle[..handle.len() - 1];
+    let upper = handle.to_uppercase();
+    let older = house.host(WAYS[2], json!({})).await.session();
+    let twice = format!("{handle}.{handle}");
+    for given in [
+        json!(id),
+        json!(forged),
+        json!(truncated),
+        json!(upper),
+        json!(twice),
+        json!(older),
+        of_elsewhere,
+        json!(""),
+        json!(7),
+    ] {
         let mut other = house.host(way, json!({})).await;
         other.handle = Some(given.clone());
         let result = other.run("return await word.echo({})").await;
         assert!(
             text(&result).contains("TOOL_DESCRIPTION_REQUIRED"),
             "{given}"
+        );
+    }
+    // A state leads to its session as a handle does, and no more than that.
+    for state in [
+        format!("{id}~"),
+        format!("{id}~x"),
+        format!("{forged}~x"),
+        format!("{older}~"),
+    ] {
+        let mut other = house.host(way, json!({})).await;
+        let params = json!({"name": "search_tools", "arguments": {}, "requestState": state});
+        other.request("tools/call", params).await.unwrap();
+        assert_eq!(other.handle, None, "{state}");
+        let result = other.run("return await word.echo({})").await;
+        assert!(
+            text(&result).contains("TOOL_DESCRIPTION_REQUIRED"),
+            "{state}"
         );
     }
     let mut same = house.host(way, json!({})).await;
