@@ -35,7 +35,7 @@ impl Listings {
         let mut bytes = Vec::new();
         let bounded = file.take(u64::from(BOUNDS.bytes_max) + 1);
         { bounded }.read_to_end(&mut bytes).ok()?;
-        let mut value = json::parse_strict(&bytes, BOUNDS).ok()?;
+        let mut value = json::read(&bytes, BOUNDS).ok()?;
         let says = value.get("says").and_then(Value::as_str).map(str::to_owned);
         match value.get_mut("tools").map(Value::take)? {
             Value::Array(tools) => Some((says, tools)),

@@ -56,9 +56,10 @@ fn as_sent(description: &Description) -> String {
     if let Some(text) = &description.text {
         tool.insert("description".to_owned(), json!(text));
     }
-    tool.insert("inputSchema".to_owned(), description.input_schema.clone());
+    let schema = Value::clone(&description.input_schema);
+    tool.insert("inputSchema".to_owned(), schema);
     if let Some(schema) = &description.output_schema {
-        tool.insert("outputSchema".to_owned(), schema.clone());
+        tool.insert("outputSchema".to_owned(), Value::clone(schema));
     }
     Value::Object(tool).to_string()
 }

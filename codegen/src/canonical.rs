@@ -5,9 +5,10 @@
 //! [`canonical`] is for texts that are only ever hashed or stored: it writes
 //! such an integer with all its digits.
 
+use std::cmp::Ordering;
 use std::fmt;
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 use sha2::{Digest as _, Sha256};
 
 /// SHA-256 of something in canonical form. Shown as `sha256:` and lower-case hex.
@@ -100,6 +101,13 @@ pub fn canonical(value: &Value) -> Vec<u8> {
     out
 }
 
+/// The canonical bytes of an object with these members.
+pub(crate) fn object<'a>(members: impl Iterator<Item = (&'a str, &'a Value)>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(4096);
+    write_object(members.collect(), &mut out);
+    out
+}
+
 /// The digest of a value's canonical bytes.
 #[must_use]
 pub fn digest(value: &Value) -> Digest {
@@ -145,15 +153,17 @@ fn write_value(value: &Value, out: &mut Vec<u8>) {
             }
             out.push(b']');
         }
-        Value::Object(members) => write_object(members, out),
+        Value::Object(members) => {
+            let members = members.iter().map(|(key, value)| (key.as_str(), value));
+            write_object(members.collect(), out);
+        }
     }
 }
 
-fn write_object(members: &Map<String, Value>, out: &mut Vec<u8>) {
-    let mut sorted: Vec<_> = members.iter().collect();
-    sorted.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
+fn write_object(mut members: Vec<(&str, &Value)>, out: &mut Vec<u8>) {
+    members.sort_by(|(a, _), (b, _)| by_utf_16(a, b));
     out.push(b'{');
-    for (i, (key, value)) in sorted.into_iter().enumerate() {
+    for (i, (key, value)) in members.into_iter().enumerate() {
         if i > 0 {
             out.push(b',');
         }
@@ -162,6 +172,15 @@ fn write_object(members: &Map<String, Value>, out: &mut Vec<u8>) {
         write_value(value, out);
     }
     out.push(b'}');
+}
+
+/// Nearly all keys are ASCII, whose bytes are in that order already.
+fn by_utf_16(a: &str, b: &str) -> Ordering {
+    if a.is_ascii() && b.is_ascii() {
+        a.cmp(b)
+    } else {
+        a.encode_utf16().cmp(b.encode_utf16())
+    }
 }
 
 fn write_number(number: &Number, out: &mut Vec<u8>) {

@@ -32,8 +32,8 @@ pub struct Description {
     pub title: Option<String>,
     /// The server's own words, unchanged. Show them through [`crate::text`] only.
     pub text: Option<String>,
-    pub input_schema: Value,
-    pub output_schema: Option<Value>,
+    pub input_schema: Arc<Value>,
+    pub output_schema: Option<Arc<Value>>,
     pub claims: Claims,
     /// Of everything that a reader of the full description relies on.
     pub digest: Digest,
@@ -145,7 +145,7 @@ impl Description {
         Self {
             title: None,
             text: None,
-            input_schema: json!({"type": "object", "additionalProperties": true}),
+            input_schema: Arc::new(json!({"type": "object", "additionalProperties": true})),
             output_schema: None,
             claims: Claims::default(),
             file: None,
@@ -156,7 +156,8 @@ impl Description {
     /// Whether results are `{result: X}` and the script is given `X`.
     #[must_use]
     pub fn unwraps(&self) -> bool {
-        self.checked_output().is_some_and(unwrap::is_wrapper)
+        self.checked_output()
+            .is_some_and(|schema| unwrap::is_wrapper(schema))
     }
 }
 
@@ -169,7 +170,7 @@ fn check_name(name: &str) -> Result<(), BadToolReason> {
     }
 }
 
-fn input_schema(fields: &Map<String, Value>) -> Result<Value, BadToolReason> {
+fn input_schema(fields: &Map<String, Value>) -> Result<Arc<Value>, BadToolReason> {
     let found = fields.get("inputSchema");
     let Some(Value::Object(schema)) = found else {
         return Err(BadToolReason::InputSchema {
@@ -183,7 +184,7 @@ fn input_schema(fields: &Map<String, Value>) -> Result<Value, BadToolReason> {
         Some(_) => false,
     };
     if accepts_objects {
-        return Ok(Value::Object(schema.clone()));
+        return Ok(Arc::new(Value::Object(schema.clone())));
     }
     let got = schema.get("type").map(Value::to_string).unwrap_or_default();
     Err(BadToolReason::InputNotObject {
@@ -191,10 +192,10 @@ fn input_schema(fields: &Map<String, Value>) -> Result<Value, BadToolReason> {
     })
 }
 
-fn output_schema(fields: &Map<String, Value>) -> Result<Option<Value>, BadToolReason> {
+fn output_schema(fields: &Map<String, Value>) -> Result<Option<Arc<Value>>, BadToolReason> {
     match fields.get("outputSchema") {
         None | Some(Value::Null) => Ok(None),
-        Some(found) if schema::is_schema(found) => Ok(Some(found.clone())),
+        Some(found) if schema::is_schema(found) => Ok(Some(Arc::new(found.clone()))),
         found => Err(BadToolReason::OutputSchema {
             got: kind_of(found),
         }),
@@ -218,18 +219,22 @@ fn claims(annotations: &Map<String, Value>) -> Claims {
 }
 
 fn digest(fields: &Map<String, Value>) -> Digest {
-    canonical::digest(&Value::Object(pinned(fields)))
+    Digest::of(&canonical::object(members_pinned(fields)))
 }
 
 /// The members of a tool, as its server listed it, that its digest is of.
 pub(crate) fn pinned(fields: &Map<String, Value>) -> Map<String, Value> {
+    let members = members_pinned(fields);
+    members
+        .map(|(key, value)| (key.to_owned(), value.clone()))
+        .collect()
+}
+
+fn members_pinned(fields: &Map<String, Value>) -> impl Iterator<Item = (&str, &Value)> {
     let present = PINNED
         .iter()
         .filter_map(|key| Some((*key, fields.get(*key)?)));
-    present
-        .filter(|(_, value)| !value.is_null())
-        .map(|(key, value)| (key.to_owned(), value.clone()))
-        .collect()
+    present.filter(|(_, value)| !value.is_null())
 }
 
 fn string<'a>(fields: &'a Map<String, Value>, key: &str) -> Option<&'a str> {

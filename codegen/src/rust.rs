@@ -144,7 +144,7 @@ fn repeated_name(item: &syn::Item) -> Option<String> {
 }
 
 fn tool_module(tool: &Description, module: &str, degraded: &mut Vec<Degraded>) -> String {
-    let output = tool.output_schema.as_ref();
+    let output = tool.output_schema.as_deref();
     let output = output.map(|schema| match unwrap::inner_schema(schema) {
         // References of the inner schema are relative to the whole one.
         Some(inner) if tool.unwraps() => with_definitions_of(schema, inner),

@@ -132,7 +132,7 @@ impl ToolShape {
         let mut lowering =
             lower::Lowering::new(input, "args", &description.name, &mut named, &mut degraded);
         let input = as_arguments(lowering.root(input));
-        let output = description.output_schema.as_ref().map(|schema| {
+        let output = description.output_schema.as_deref().map(|schema| {
             let mut lowering = lower::Lowering::new(
                 schema,
                 "result",

@@ -15,7 +15,7 @@ pub fn neutralise(text: &str) -> String {
             gap = true;
             continue;
         }
-        if is_invisible(c) {
+        if !c.is_ascii_graphic() && is_invisible(c) {
             continue;
         }
         if gap && !out.is_empty() {

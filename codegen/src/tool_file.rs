@@ -116,7 +116,9 @@ impl Description {
             self.claims.deprecated = Some(deprecation_text(deprecation));
         }
         for (name, argument) in &file.arguments {
-            if let Err(suggestion) = describe_argument(&mut self.input_schema, name, argument) {
+            if let Err(suggestion) =
+                describe_argument(Arc::make_mut(&mut self.input_schema), name, argument)
+            {
                 let why = format!("the tool has no argument `{name}`{suggestion}");
                 let path = crate::validate::member_path("file.arguments", name);
                 faults.push(read.fault(Severity::Error, &path, why));
@@ -127,7 +129,8 @@ impl Description {
                 let why = "the server declares an `outputSchema` itself; this one is not used";
                 faults.push(read.fault(Severity::Warning, "file.outputSchema", why.into()));
             } else {
-                self.output_schema = Some(Value::Object(file.output_schema.clone()));
+                let seen = Value::Object(file.output_schema.clone());
+                self.output_schema = Some(Arc::new(seen));
                 self.output_is_observed = file.observed.is_some();
             }
         }
@@ -138,7 +141,7 @@ impl Description {
 
     /// The schema that results are checked against. What was only seen is no promise.
     #[must_use]
-    pub fn checked_output(&self) -> Option<&Value> {
+    pub fn checked_output(&self) -> Option<&Arc<Value>> {
         self.output_schema
             .as_ref()
             .filter(|_| !self.output_is_observed)
@@ -147,7 +150,7 @@ impl Description {
     /// The schema of what the script is given, and the document that its references are about.
     #[must_use]
     pub fn output_root(&self) -> Option<&Value> {
-        let schema = self.output_schema.as_ref()?;
+        let schema = self.output_schema.as_deref()?;
         let inner = unwrap::inner_schema(schema).filter(|_| self.unwraps());
         Some(inner.unwrap_or(schema))
     }

@@ -57,7 +57,12 @@ fn every_sentence_of_a_description_stands_in_the_full_text() {
         for tool in listed.map(|it| &tools[it.description]) {
             let mut said = vec![("", tool.text.as_deref().unwrap_or_default())];
             said.extend(Prose::of(&tool.input_schema));
-            said.extend(tool.output_schema.iter().flat_map(Prose::of));
+            said.extend(
+                tool.output_schema
+                    .as_deref()
+                    .into_iter()
+                    .flat_map(Prose::of),
+            );
             for (name, prose) in said {
                 let folded = in_comment(&neutralise(prose));
                 let repeats_the_name = letters(&folded) == letters(name);
@@ -142,7 +147,7 @@ fn every_schema_compiles_unless_it_refers_outside() {
         .flatten()
         .flat_map(|it| it.descriptions)
     {
-        for schema in [Some(&tool.input_schema), tool.output_schema.as_ref()]
+        for schema in [Some(&*tool.input_schema), tool.output_schema.as_deref()]
             .into_iter()
             .flatten()
         {

@@ -20,13 +20,13 @@ use futures_util::future::join_all;
 use serde_json::Value;
 
 use super::checks::AllChecks;
+use super::offered::Offered;
 use super::own::Own;
 use super::roster::{Change, Roster};
 use super::servers::Servers;
 use super::shares::Shares;
 use super::shelf::{Opened, Shelf};
 use super::sources::Sources;
-use super::tools::Offered;
 use super::{Broker, BuildError, InProcessTool, Inner, own};
 use crate::approver::Approver;
 use crate::carrier::{Abilities, Carrier, Declared};
@@ -38,7 +38,7 @@ use crate::era_file;
 use crate::extract::{self, Extractor};
 use crate::journal_file::StateDir;
 use crate::listing_file::Listings;
-use crate::lock_file::{LockFile, Pin};
+use crate::lock_file::LockFile;
 use crate::program::Program;
 use crate::resolve::Resolver;
 use crate::sandbox::{JsEngine, Sandbox};
@@ -414,21 +414,19 @@ impl Builder {
     }
 
     fn sources(&self) -> Sources {
-        let mut own: Vec<Offered> = Vec::new();
+        let mut by_server: Vec<(String, Vec<Value>)> = Vec::new();
         for tool in &self.in_process {
             let description = tool.description.clone();
-            match own.iter_mut().find(|offer| offer.server == tool.server) {
-                Some(offer) => offer.tools.push(description),
-                None => own.push(Offered {
-                    server: tool.server.clone(),
-                    trust: Trust::own(),
-                    target: None,
-                    says: None,
-                    pin: Pin::Free,
-                    tools: vec![description],
-                }),
+            match by_server.iter_mut().find(|it| it.0 == tool.server) {
+                Some((_, tools)) => tools.push(description),
+                None => by_server.push((tool.server.clone(), vec![description])),
             }
         }
+        let offered = |(server, tools)| Offered {
+            trust: Trust::own(),
+            ..Offered::of(server, tools)
+        };
+        let mut own: Vec<Offered> = by_server.into_iter().map(offered).collect();
         if self.own.is_any() {
             own.push(own::offered(self.own));
         }

@@ -73,8 +73,8 @@ impl AllChecks {
 
     fn made(&self, description: &Description) -> Checks {
         let digest = description.digest;
-        let schema = |name: Name, value: &Value| {
-            let value = value.clone();
+        let schema = |name: Name, value: &Arc<Value>| {
+            let value = Arc::clone(value);
             Arc::new(Schema { name, value })
         };
         let lazily = |schema: &Arc<Schema>, part: Part| {

@@ -16,7 +16,7 @@ const NODES_KEPT_MAX: u64 = 100_000;
 #[derive(Debug)]
 pub(super) struct Schema {
     pub(super) name: Name,
-    pub(super) value: Value,
+    pub(super) value: Arc<Value>,
 }
 
 /// The digest of a description that has the schema, and which of its schemas it is.
@@ -137,7 +137,7 @@ mod tests {
     fn schema(number: u64, nodes: u64) -> Schema {
         let filling: Vec<_> = (0..nodes).collect();
         let name = Name::Input(Digest::of(&number.to_le_bytes()));
-        let value = json!({"const": number, "examples": filling});
+        let value = Arc::new(json!({"const": number, "examples": filling}));
         Schema { name, value }
     }
 
@@ -169,7 +169,7 @@ mod tests {
     fn a_schema_that_cannot_be_compiled_is_tried_once() {
         let compiled = Compiled::default();
         let name = Name::Output(Digest::of(b"bad"));
-        let value = json!({"required": 7});
+        let value = Arc::new(json!({"required": 7}));
         let bad = Schema { name, value };
         let why = compiled.of(&bad).unwrap_err();
         assert_eq!(compiled.of(&bad).unwrap_err(), why);

@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 
 use airlock_core::problem::Problem;
-use codegen::description::Description;
 use codegen::lock::{Lock, Server, Tool};
 
-use super::tools::Offered;
+use super::offered::Offered;
 use crate::lock_file::{self, Pin};
 
 /// Of all servers that are reached somewhere; the host's own tools are not locked.
@@ -23,11 +22,11 @@ pub(super) fn lock<'a>(offered: impl IntoIterator<Item = &'a Offered>) -> Lock {
 
 fn server(offer: &Offered) -> Option<Server> {
     let mut tools = BTreeMap::new();
-    for said in &offer.tools {
-        if let Ok(description) = Description::parse(&offer.server, said) {
-            let tool = Tool::of(said, &description);
-            tools.entry(description.name).or_insert(tool);
-        }
+    for (said, description) in offer.usable() {
+        let name = description.name.clone();
+        tools
+            .entry(name)
+            .or_insert_with(|| Tool::of(said, description));
     }
     Some(Server {
         target: offer.target.clone()?,

@@ -14,9 +14,8 @@ use codegen::description::{Description, Shorthand};
 use codegen::validate::Validator;
 use serde_json::{Map, Value, json};
 
-use super::tools::Offered;
+use super::offered::Offered;
 use crate::config::Trust;
-use crate::lock_file::Pin;
 
 const SEARCH: &str = "search";
 const DESCRIBE: &str = "describe";
@@ -51,12 +50,8 @@ pub(crate) struct Own {
 /// As a server would list them.
 pub(super) fn offered(own: Own) -> Offered {
     Offered {
-        server: OWN_SERVER.to_owned(),
         trust: Trust::own(),
-        target: None,
-        says: None,
-        pin: Pin::Free,
-        tools: own.listed(),
+        ..Offered::of(OWN_SERVER.to_owned(), own.listed())
     }
 }
 

@@ -8,9 +8,11 @@ use airlock_core::problem::Problem;
 use codegen::lock::Lock;
 use serde_json::Value;
 
+use super::offered::Offered;
 use super::says::{Digests, Says};
+use super::side_by_side::side_by_side;
 use super::status::{ServerState, ServerStatus};
-use super::tools::{Offered, tool_left_out};
+use super::tools::tool_left_out;
 use crate::config::{Secrets, Server};
 use crate::listing_file::Listings;
 use crate::lock_file::{self, Pin};
@@ -82,16 +84,13 @@ impl Roster {
 
     /// Offers what servers listed when they were last seen, or what the lock file has of them.
     pub(super) fn recall(&mut self) {
-        for at in 0..self.entries.len() {
-            let Some(entry) = self.entries.get(at) else {
-                continue;
-            };
+        let recalled = side_by_side(&self.entries, |entry| {
             let known = self.listings.load(&entry.server.spec.digest());
-            let known = known.or_else(|| self.locked(&entry.server));
-            let offered = known.map(|(says, tools)| self.offer(&entry.server, says, tools));
-            if let Some(entry) = self.entries.get_mut(at) {
-                entry.offered = offered;
-            }
+            let (says, tools) = known.or_else(|| self.locked(&entry.server))?;
+            Some(self.offer(&entry.server, says, tools))
+        });
+        for (entry, offered) in self.entries.iter_mut().zip(recalled) {
+            entry.offered = offered;
         }
     }
 
@@ -134,26 +133,32 @@ impl Roster {
             .server_info
             .as_ref()
             .and_then(|info| lock_file::says(info, &self.secrets));
-        let reading = listed.reading;
         let left_out = |bad: &_| tool_left_out(&name.0, format!("{bad}"));
         let problems: Vec<_> = listed.problems.iter().map(left_out).collect();
-        let offered = self.offer(&entry.server, says, listed.tools);
-        self.listings.store(
-            &entry.server.spec.digest(),
-            offered.says.as_deref(),
-            &offered.tools,
-        );
-        self.says.put(name.clone(), reading, offered.digests());
+        let other = self.offer_unless_same(entry, says, listed.tools);
+        let is_other = other.is_some() || entry.problems != problems;
         let Some(entry) = self.find(&name) else {
             return false;
         };
-        let before = entry.offered.as_ref();
-        let is_same = before.is_some_and(|it| it.says == offered.says && it.tools == offered.tools);
-        let is_other = !is_same || entry.problems != problems;
         entry.state = ServerState::Connected;
         entry.problems = problems;
-        entry.offered = Some(offered);
+        entry.offered = other.or_else(|| entry.offered.take());
+        self.note(&name, listed.reading);
         is_other
+    }
+
+    /// Remembers what a server offers, and what calls of it are held against.
+    fn note(&mut self, server: &ServerName, reading: u64) {
+        let is_it = |it: &&Entry| it.server.spec.name == *server;
+        let Some(entry) = self.entries.iter().find(is_it) else {
+            return;
+        };
+        let Some(offered) = &entry.offered else {
+            return;
+        };
+        let (spec, says) = (entry.server.spec.digest(), offered.says.as_deref());
+        self.listings.store(&spec, says, &offered.tools);
+        self.says.put(server.clone(), reading, offered.digests());
     }
 
     /// The rules cannot be held against what a server listed: nothing of it is offered until it
@@ -166,25 +171,59 @@ impl Roster {
         }
     }
 
-    /// Nothing counts but what servers say now. False when nothing else did.
-    pub(super) fn forget(&mut self) -> bool {
-        let is_remembered = |it: &&mut Entry| {
+    /// Servers whose tools are known from before, and from nowhere else.
+    pub(super) fn remembered(&self) -> Vec<ServerName> {
+        let is_remembered = |it: &&Entry| {
             it.offered.is_some()
                 && matches!(it.state, ServerState::Starting | ServerState::OnDemand)
         };
-        let remembered = self.entries.iter_mut().filter(is_remembered);
-        remembered.map(|entry| entry.offered = None).count() > 0
+        let remembered = self.entries.iter().filter(is_remembered);
+        remembered.map(|it| it.server.spec.name.clone()).collect()
+    }
+
+    /// Takes away what a server offers.
+    pub(super) fn hold_back(&mut self, server: &ServerName) -> Option<Offered> {
+        self.find(server)?.offered.take()
+    }
+
+    /// And offers it again.
+    pub(super) fn put_back(&mut self, server: &ServerName, offered: Offered) {
+        if let Some(entry) = self.find(server) {
+            entry.offered = Some(offered);
+        }
+    }
+
+    /// Nothing when it is what the server offers already: reading a thousand descriptions is
+    /// work, and comparing them is little.
+    fn offer_unless_same(
+        &self,
+        entry: &Entry,
+        mut says: Option<String>,
+        mut tools: Vec<Value>,
+    ) -> Option<Offered> {
+        self.strike(&mut says, &mut tools);
+        let before = entry.offered.as_ref();
+        let is_same = before.is_some_and(|it| it.says == says && it.tools == tools);
+        (!is_same).then(|| self.offered_by(&entry.server, says, tools))
     }
 
     fn offer(&self, server: &Server, mut says: Option<String>, mut tools: Vec<Value>) -> Offered {
-        // A server may repeat its credentials in what it says of itself and of its tools, which
-        // the model reads. What is remembered may be older than the knowledge of a credential.
-        if let Some(says) = &mut says {
+        self.strike(&mut says, &mut tools);
+        self.offered_by(server, says, tools)
+    }
+
+    /// A server may repeat its credentials in what it says of itself and of its tools, which
+    /// the model reads. What is remembered may be older than the knowledge of a credential.
+    fn strike(&self, says: &mut Option<String>, tools: &mut [Value]) {
+        if let Some(says) = says {
             self.secrets.strike_text(says);
         }
         tools
             .iter_mut()
             .for_each(|tool| self.secrets.strike_value(tool));
+    }
+
+    fn offered_by(&self, server: &Server, says: Option<String>, tools: Vec<Value>) -> Offered {
         let name = server.spec.name.0.to_string();
         let target = self.target(server);
         let pin = match &self.lock {
@@ -192,12 +231,11 @@ impl Roster {
             None => Pin::Free,
         };
         Offered {
-            server: name,
             trust: server.trust.clone(),
             target: Some(target),
             says,
             pin,
-            tools,
+            ..Offered::of(name, tools)
         }
     }
 

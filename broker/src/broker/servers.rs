@@ -2,6 +2,7 @@
 //! are listed again when they say so, and rest when nobody needs them.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -25,16 +26,26 @@ use crate::upstream::{Against, Asked, Listed, Sent, Upstream};
 /// A server that could not be connected to, or listed, is tried again, later and later.
 pub(super) const RETRY_FIRST: Duration = Duration::from_secs(2);
 pub(super) const RETRY_LAST: Duration = Duration::from_secs(300);
+/// What a server listed when it was last seen can be found without it: the first answers do not
+/// stand in line behind the start of a dozen processes.
+const REMEMBERED_PAUSE: Duration = Duration::from_millis(30);
 /// Of one call: its connection may end, and its server may change, while it waits to leave.
 const TRIES_MAX: usize = 4;
 
 pub(crate) struct Servers {
     upstream: Upstream,
     pub(super) shelf: Shelf,
-    on_demand: HashMap<ServerName, Duration>,
+    on_demand: HashMap<ServerName, OnDemand>,
     /// Whoever lists a server holds its gate; the others find it done.
     gates: HashMap<ServerName, Mutex<()>>,
     runtime: Handle,
+}
+
+/// A server that rests when nobody has called it for so long.
+struct OnDemand {
+    idle: Duration,
+    /// Somebody waits for that.
+    is_watched: AtomicBool,
 }
 
 impl Servers {
@@ -53,7 +64,9 @@ impl Servers {
         };
         for (name, idle) in idle {
             servers.gates.insert(name.clone(), Mutex::default());
-            servers.on_demand.extend(idle.map(|idle| (name, idle)));
+            let is_watched = AtomicBool::new(false);
+            let on_demand = idle.map(|idle| OnDemand { idle, is_watched });
+            servers.on_demand.extend(on_demand.map(|it| (name, it)));
         }
         let servers = Arc::new(servers);
         let hearing = hear(Arc::downgrade(&servers), servers.upstream.bell());
@@ -63,11 +76,16 @@ impl Servers {
 
     /// Connects to all that are not left for later, and waits for none of them.
     pub(super) fn start(self: &Arc<Self>) {
-        for name in self.gates.keys() {
-            if !self.on_demand.contains_key(name) {
-                let starting = keep_trying(Arc::downgrade(self), name.clone());
-                self.runtime.spawn(starting);
-            }
+        let known = self.shelf.last().1;
+        for status in known.servers.iter().filter(|it| !it.is_on_demand) {
+            let pause = if status.tools.is_some() {
+                REMEMBERED_PAUSE
+            } else {
+                Duration::ZERO
+            };
+            let name = ServerName(status.name.as_str().into());
+            let starting = keep_trying(Arc::downgrade(self), name, pause);
+            self.runtime.spawn(starting);
         }
     }
 
@@ -152,12 +170,14 @@ impl Servers {
             return false;
         };
         let _held = gate.lock().await;
-        if !self.on_demand.contains_key(server) {
+        let Some(on_demand) = self.on_demand.get(server) else {
             return false;
-        }
+        };
         let Some(_still) = self.upstream.still(server) else {
             return false;
         };
+        // Whoever connects again from here on has it watched again.
+        on_demand.is_watched.store(false, Ordering::SeqCst);
         self.take(Change::Rests(server.clone())).await;
         self.upstream.disconnect(server).await;
         true
@@ -227,22 +247,29 @@ impl Servers {
         if let Some(ServerState::Unavailable(why)) = self.state(server) {
             return Err(why);
         }
-        if let Some(idle) = self.on_demand.get(server) {
-            let resting = rest_when_idle(Arc::downgrade(self), server.clone(), *idle);
+        if let Some(on_demand) = self.on_demand.get(server)
+            && !on_demand.is_watched.swap(true, Ordering::SeqCst)
+        {
+            let resting = rest_when_idle(Arc::downgrade(self), server.clone(), on_demand.idle);
             self.runtime.spawn(resting);
         }
         Ok(())
     }
 
     /// For whoever holds the gate of a server that is connected. What cannot be listed now stays
-    /// as it was, and nothing leaves on it.
+    /// as it was, and nothing leaves on it: its server is said to be unavailable, and tried again.
     async fn list_again(self: &Arc<Self>, server: &ServerName) -> Result<(), String> {
         let listed = self.list(server).await?;
-        if let Some(failure) = &listed.failure {
-            return Err(failure.to_string());
-        }
+        let failure = listed.failure.as_ref().map(ToString::to_string);
         self.take(Change::Listed(Box::new(listed))).await;
-        Ok(())
+        let Some(why) = failure else {
+            return Ok(());
+        };
+        if !self.on_demand.contains_key(server) {
+            let trying = keep_trying(Arc::downgrade(self), server.clone(), RETRY_FIRST);
+            self.runtime.spawn(trying);
+        }
+        Err(why)
     }
 
     async fn list(&self, server: &ServerName) -> Result<Listed, String> {
@@ -281,7 +308,9 @@ fn not_sent(why: impl Into<String>) -> Reply {
     Reply::NotSent { why: why.into() }
 }
 
-async fn keep_trying(servers: Weak<Servers>, name: ServerName) {
+/// For the first time after `wait`.
+async fn keep_trying(servers: Weak<Servers>, name: ServerName, wait: Duration) {
+    sleep(wait).await;
     let mut pause = RETRY_FIRST;
     loop {
         // Not kept while it waits: a broker that is dropped takes its servers with it.
@@ -304,7 +333,7 @@ async fn rest_when_idle(servers: Weak<Servers>, name: ServerName, idle: Duration
         let Some(servers) = servers.upgrade() else {
             return;
         };
-        if !servers.is_connected(&name) {
+        if servers.state(&name) == Some(ServerState::OnDemand) {
             return;
         }
         match servers.upstream.idle_for(&name) {

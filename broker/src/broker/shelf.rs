@@ -115,10 +115,12 @@ impl Shelf {
         mut checks: AllChecks,
     ) -> Result<Self, BuildError> {
         let files = opened.loaded;
-        let assembled = match sources.assemble(&roster, &files, &mut checks) {
-            Err(_) if roster.forget() => sources.assemble(&roster, &files, &mut checks),
-            assembled => assembled,
-        };
+        let remembered = roster.remembered();
+        let mut assemble = |roster: &Roster| sources.assemble(roster, &files, &mut checks);
+        let assembled = assemble(&roster).or_else(|error| {
+            let forget = |roster: &mut Roster, it: &ServerName, _| drop(roster.hold_back(it));
+            fitting(&mut roster, &remembered, assemble, forget).ok_or(error)
+        });
         let (known, ruling) = assembled?;
         Ok(Self {
             sources,
@@ -224,14 +226,12 @@ impl Shelf {
             ruling,
             is_behind,
         } = making;
-        let assembled = self.sources.assemble(roster, files, checks);
-        let assembled = assembled.or_else(|error| {
-            if brought_by.is_empty() {
-                return Err(error);
-            }
-            let problem = error.into_problem();
-            brought_by.iter().for_each(|it| roster.refuse(it, &problem));
-            self.sources.assemble(roster, files, checks)
+        let mut assemble = |roster: &Roster| self.sources.assemble(roster, files, checks);
+        let assembled = assemble(roster).or_else(|error| {
+            let refuse = |roster: &mut Roster, it: &ServerName, error: BuildError| {
+                roster.refuse(it, &error.into_problem());
+            };
+            fitting(roster, brought_by, assemble, refuse).ok_or(error)
         });
         *is_behind = assembled.is_err();
         match assembled {
@@ -275,6 +275,34 @@ impl Shelf {
             ..before.same()
         }
     }
+}
+
+type Assembled = Result<(Known, Ruling), BuildError>;
+
+/// Without what some servers offer, and then with it, one after the other: whatever does not fit
+/// is left out for itself. None when it does not even fit without all of them.
+fn fitting(
+    roster: &mut Roster,
+    servers: &[ServerName],
+    mut assemble: impl FnMut(&Roster) -> Assembled,
+    leave_out: fn(&mut Roster, &ServerName, BuildError),
+) -> Option<(Known, Ruling)> {
+    let mut held = Vec::new();
+    for server in servers {
+        held.extend(roster.hold_back(server).map(|offered| (server, offered)));
+    }
+    let mut made = assemble(roster);
+    let fits = made.is_ok();
+    for (server, offered) in held {
+        roster.put_back(server, offered);
+        if fits {
+            made = assemble(roster).or_else(|error| {
+                leave_out(roster, server, error);
+                assemble(roster)
+            });
+        }
+    }
+    made.ok()
 }
 
 impl Known {
@@ -322,3 +350,6 @@ impl Known {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

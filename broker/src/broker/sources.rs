@@ -12,9 +12,10 @@ use airlock_core::rules::{Rule, Rules};
 use airlock_core::session::Disclosed;
 
 use super::checks::AllChecks;
+use super::offered::Offered;
 use super::roster::Roster;
 use super::shelf::Known;
-use super::tools::{Offered, Tools, unmatched};
+use super::tools::{Tools, unmatched};
 use super::{BuildError, locked, policies};
 use crate::config::PolicyConfig;
 use crate::tool_files::Loaded;

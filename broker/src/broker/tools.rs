@@ -11,44 +11,15 @@ use airlock_core::problem::Problem;
 use airlock_core::rules::{Rule, is_match};
 use codegen::description::Description;
 use codegen::stub::{StubTable, ToolStub};
-use serde_json::Value;
 
 use super::checks::AllChecks;
+use super::offered::Offered;
 use super::own;
-use super::says::Digests;
 use crate::config::Trust;
 use crate::lock_file::Pin;
 use crate::tool_files::{self, Loaded};
 
 const TO_ITS_AUTHOR: &str = "tell the server's author; its other tools are not touched";
-
-/// One server's tools as they were listed.
-#[derive(Debug)]
-pub(super) struct Offered {
-    pub(super) server: String,
-    pub(super) trust: Trust,
-    /// Where it is reached; nothing for the host's own tools.
-    pub(super) target: Option<String>,
-    /// What it calls itself.
-    pub(super) says: Option<String>,
-    pub(super) pin: Pin,
-    pub(super) tools: Vec<Value>,
-}
-
-impl Offered {
-    /// Of what the server itself says of its tools.
-    pub(super) fn digests(&self) -> Digests {
-        let mut digests = Digests::new();
-        for said in &self.tools {
-            if let Ok(description) = Description::parse(&self.server, said) {
-                digests
-                    .entry(description.name)
-                    .or_insert(description.upstream);
-            }
-        }
-        digests
-    }
-}
 
 /// What is known of all tools.
 #[derive(Debug, Default)]
@@ -68,9 +39,9 @@ impl Tools {
     ) -> Self {
         let mut tools = Self::default();
         for offer in offered {
-            for tool in &offer.tools {
-                match Description::parse(&offer.server, tool) {
-                    Ok(description) => tools.describe(own::shortened(description), files),
+            for read in &offer.read {
+                match read {
+                    Ok(description) => tools.describe(own::shortened(description.clone()), files),
                     Err(bad) => tools.left_out(&offer.server, bad.to_string()),
                 }
             }
@@ -242,16 +213,12 @@ pub(super) fn effects(description: &Description, trust: &Trust) -> Effects {
 mod tests {
     use super::*;
     use crate::config::UnknownKeys;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn offered(trust: Trust, tools: Vec<Value>) -> Tools {
         let offered = Offered {
-            server: "fs".into(),
             trust,
-            target: None,
-            says: None,
-            pin: Pin::default(),
-            tools,
+            ..Offered::of("fs".into(), tools)
         };
         Tools::of(
             &[&offered],

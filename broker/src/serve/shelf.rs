@@ -1,6 +1,7 @@
 //! What all sessions share: the broker, the tools under all of their names, the
 //! search over them, and the descriptions in the forms in which they are shown.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
@@ -8,6 +9,7 @@ use airlock_core::catalog::{Catalog, Tool};
 use airlock_core::id::{Digest, ServerName, ToolId, ToolName};
 use airlock_core::search::{Document, Index, Ranker, Vectors, fused};
 use codegen::declare::{self, Level};
+use codegen::description::Description;
 use codegen::stub::{ServerStubs, ToolStub};
 use codegen::tool_file::ToolFile;
 use serde_json::{Map, Value, json};
@@ -21,7 +23,7 @@ use crate::broker::{Broker, Known, ServerStatus};
 const FLAT_CHARS_MAX: usize = 64;
 /// Text of a page of declarations has about so many characters per token.
 const CHARS_PER_TOKEN: usize = 4;
-/// So many tools are declared first to see whether all could be.
+/// So many tools, those of which most is said, are declared first to see whether all could be.
 const TOOLS_TRIED: usize = 8;
 
 /// One tool as hosts and scripts know it.
@@ -34,7 +36,9 @@ pub(super) struct Shown {
     pub(super) flat: String,
     /// The script's global that carries its server.
     pub(super) global: String,
-    pub(super) summary: String,
+    /// Where its description stands among these.
+    place: usize,
+    descriptions: Arc<Vec<Description>>,
 }
 
 #[derive(Debug)]
@@ -208,9 +212,12 @@ impl Shelf {
             }
             let text = description.text.as_deref().unwrap_or_default();
             full.insert("description".into(), visible(text).into());
-            full.insert("inputSchema".into(), description.input_schema.clone());
+            full.insert(
+                "inputSchema".into(),
+                Value::clone(&description.input_schema),
+            );
             if let Some(output) = &description.output_schema {
-                full.insert("outputSchema".into(), output.clone());
+                full.insert("outputSchema".into(), Value::clone(output));
             }
             if let Some(why) = shown.tool.input.unusable() {
                 full.insert("unusable".into(), why.into());
@@ -231,26 +238,25 @@ impl Shelf {
     }
 
     fn declarations_at_once(&self, settings: &Settings) -> Option<String> {
-        let first = |count: usize| {
-            let tools: Vec<_> = self.tools.iter().take(count).collect();
-            // What the list shows is what counts as shown with it.
-            Self::declared(&self.known, &tools, Level::Full)
-        };
+        // What the list shows is what counts as shown with it.
+        let declared = |tools: &[&Shown]| Self::declared(&self.known, tools, Level::Full);
+        let mut tools: Vec<&Shown> = self.tools.iter().collect();
         match settings.disclosure {
             Disclosure::Progressive => None,
             // They would change with the servers, and the list with them.
             Disclosure::Auto if settings.mode == Mode::Stable => None,
-            Disclosure::Full => Some(first(self.tools.len())),
+            Disclosure::Full => Some(declared(&tools)),
             Disclosure::Auto => {
-                // Of a thousand tools the first few say already that it is too long.
+                // Of a thousand tools a few say already that it is too long.
+                tools.sort_by_key(|it| Reverse(it.said_bytes()));
                 let mut count = TOOLS_TRIED;
                 loop {
-                    let text = first(count);
+                    let text = declared(tools.get(..count).unwrap_or(&tools));
                     let tokens = text.len().div_ceil(CHARS_PER_TOKEN) as u64;
                     if tokens > settings.tokens_at_once() {
                         return None;
                     }
-                    if count >= self.tools.len() {
+                    if count >= tools.len() {
                         return Some(text);
                     }
                     count *= 2;
@@ -261,6 +267,18 @@ impl Shelf {
 }
 
 impl Shown {
+    /// What it does, in one sentence.
+    pub(super) fn summary(&self) -> String {
+        let description = self.descriptions.get(self.place);
+        description.map(declare::summary).unwrap_or_default()
+    }
+
+    fn said_bytes(&self) -> usize {
+        let description = self.descriptions.get(self.place);
+        let text = description.and_then(|it| it.text.as_ref());
+        text.map_or(0, String::len)
+    }
+
     /// The tool as a catalog has it.
     pub(super) fn in_catalog(&self, catalog: &Catalog) -> Arc<Tool> {
         let tool = catalog.find(&self.tool.id).cloned();
@@ -298,13 +316,13 @@ fn shown(known: &Known) -> Vec<Shown> {
             if tool.whose.is_own() || rules.deny_always(&id) {
                 continue;
             }
-            let description = known.descriptions.get(stub.description);
             tools.push(Shown {
                 tool,
                 name: id.to_string(),
                 flat: String::new(),
                 global: server.global.clone(),
-                summary: description.map(declare::summary).unwrap_or_default(),
+                place: stub.description,
+                descriptions: Arc::clone(&known.descriptions),
             });
         }
     }

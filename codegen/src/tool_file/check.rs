@@ -96,7 +96,7 @@ fn unfit(read: &Read, schema: Option<&Validator>, path: &str, value: &Value) -> 
 }
 
 fn compile_within(full: &Description, root: &Value) -> Option<Validator> {
-    compile_in(full.output_schema.as_ref()?, root)
+    compile_in(full.output_schema.as_deref()?, root)
 }
 
 /// A part of a schema, with the definitions that it may refer to.

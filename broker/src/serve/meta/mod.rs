@@ -164,7 +164,7 @@ pub(super) fn filtered(shelf: &Shelf, mode: Mode, filter: &Filter) -> Vec<Value>
 fn minimal(known: &Known, shown: &Shown) -> Value {
     let mut tool = json!({
         "name": shown.flat,
-        "description": shown.summary,
+        "description": shown.summary(),
         "inputSchema": {"type": "object", "additionalProperties": true},
         "groups": filter::groups_of(known, shown),
     });

@@ -246,7 +246,7 @@ fn structured(shelf: &Shelf, wanted: &Wanted<'_>, best: &[&Shown], total: usize)
     let entry = |shown: &&Shown| {
         let mut entry = json!({"name": shown.name, "server": &*shown.tool.id.server.0});
         if wanted.level != Level::Names {
-            put(&mut entry, "description", shown.summary.clone());
+            put(&mut entry, "description", shown.summary());
             put_metadata(&known, shown, &mut entry);
         }
         entry
@@ -271,8 +271,13 @@ fn grouped(known: &Known, best: &[&Shown], with_text: bool) -> String {
         text.push_str(&format!("{server}:\n"));
         for shown in best.iter().filter(|it| *it.tool.id.server.0 == *server) {
             text.push_str(&format!("  {}", shown.name));
-            if with_text && !shown.summary.is_empty() {
-                text.push_str(&format!(": {}", shown.summary));
+            let summary = if with_text {
+                shown.summary()
+            } else {
+                String::new()
+            };
+            if !summary.is_empty() {
+                text.push_str(&format!(": {summary}"));
             }
             let description = known.description(&shown.tool.id);
             if let Some(why) = description.and_then(|it| it.claims.deprecated.as_ref()) {

@@ -164,7 +164,7 @@ fn document(shelf: &Shelf, server: &ServerStatus) -> Document {
         .tools
         .iter()
         .filter(|it| *it.tool.id.server.0 == *server.name);
-    let tools = tools.map(|it| format!("{} {}", it.tool.id.tool.0, it.summary));
+    let tools = tools.map(|it| format!("{} {}", it.tool.id.tool.0, it.summary()));
     Document {
         name: server.name.clone(),
         text: server.about.clone().unwrap_or_default(),
