@@ -83,7 +83,7 @@ pub use chance::NoChance;
 pub use checked::{Check, CheckReport};
 pub use event::RunEvent;
 pub use own::{Described, Librarian};
-pub(crate) use policies::policies_of;
+pub(crate) use policies::{policies_of, problems as policy_problems};
 pub use running::Running;
 pub use script::Script;
 pub use seat::Seat;

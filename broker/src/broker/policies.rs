@@ -87,7 +87,7 @@ fn groups_of(config: &PolicyConfig, tool: &ToolId) -> BTreeSet<String> {
 }
 
 /// What somebody should know although it stops nothing.
-pub(super) fn problems(policies: &Policies) -> Option<Problem> {
+pub(crate) fn problems(policies: &Policies) -> Option<Problem> {
     let is_empty = policies.rules().is_empty() && policies.needs_permit();
     is_empty.then(|| {
         Problem::new(

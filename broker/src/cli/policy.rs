@@ -60,7 +60,7 @@ pub(super) fn run(command: PolicyCommand, environment: &Environment) -> Outcome 
     let screen = Screen::of_process(environment, false);
     match command {
         PolicyCommand::Check(options) => check::run(*options, environment, &screen),
-        PolicyCommand::Test(options) => cases::run(&options),
+        PolicyCommand::Test(options) => cases::run(&options, &screen),
         PolicyCommand::Explain(options) => explain::run(*options, environment, &screen),
         PolicyCommand::Can(options) => can::run(*options, environment, &screen),
         PolicyCommand::Diff(options) => diff::run(*options, environment, &screen),

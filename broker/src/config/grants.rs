@@ -1,6 +1,8 @@
 //! Files of grants: what somebody has said yes to beforehand. Every one names
 //! who approved it and is bound by digests; unknown keys are errors.
 
+mod check;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -18,6 +20,9 @@ use super::file::line_of;
 use super::{invalid, read_text, shown};
 use crate::clock::parse_utc;
 
+pub(crate) use check::check;
+
+const NEXT: &str = "`airlock run --approver never` prints grants as they have to be";
 /// Of the digest of what a grant says: enough that no two are called alike.
 const ID_CHARS: usize = 16;
 
@@ -52,7 +57,7 @@ pub fn read(path: &Path, now_ms: u64) -> Result<Vec<Grant>, Problem> {
 }
 
 fn parse(name: &str, text: &str, now_ms: u64) -> Result<Vec<Grant>, Problem> {
-    let next = "`airlock run --approver never` prints grants as they have to be";
+    let next = NEXT;
     let document: Document = toml::from_str(text).map_err(|error| {
         let line = error
             .span()

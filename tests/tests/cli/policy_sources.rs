@@ -225,3 +225,88 @@ fn a_tool_that_the_rules_never_allow_is_not_shown_to_hosts() {
     let both = ["--policy", "rules", "--tighten", "project"];
     assert_eq!(listed(home(), &both), ["demo_tickets_list"]);
 }
+
+/// A reviewer has the folder, and not the machine that the configuration is about.
+#[test]
+fn a_configured_root_that_is_not_there_stops_no_review() {
+    let home = Home::new();
+    home.write("mail.json", mail().to_string());
+    home.write("airlock.toml", "[roots]\ngone = \"/no/such/folder\"\n");
+    let condition = "context has path_roots && [\"gone\"].containsAll(context.path_roots)";
+    rule(
+        &home,
+        &format!("permit(principal, action, resource) when {{ {condition} }};"),
+    );
+    let config = ["--config", "airlock.toml", "--from", "mail.json"];
+    let checked = check(&home, &config).expect_code(0);
+    let said = "the root `gone` (airlock.toml:2) is not there";
+    assert!(checked.stderr.contains(said), "{checked}");
+    for command in [
+        &["policy", "can", "--auto", "--policy", "rules"][..],
+        &["policy", "diff", "rules", "rules"],
+    ] {
+        let told = home.run([command, &config].concat()).expect_code(0);
+        assert!(told.stderr.contains(said), "{told}");
+    }
+    let run = ["run", "--config", "airlock.toml", "-e", "return 1"];
+    let run = home.run(run).expect_code(30);
+    assert!(run.stderr.contains("the root `gone`"), "{run}");
+}
+
+#[test]
+fn a_folder_without_rules_is_no_quiet_success() {
+    let home = Home::new();
+    home.write("mail.json", mail().to_string());
+    home.write("rules/README.md", "nothing");
+    let checked = check(&home, &["--from", "mail.json"]).expect_code(0);
+    assert!(checked.stderr.contains("hold no rule"), "{checked}");
+    let tested = home.run(["policy", "test", "rules"]).expect_code(0);
+    assert!(
+        tested.stderr.contains("there is nothing to test"),
+        "{tested}"
+    );
+}
+
+#[test]
+fn grants_are_checked_beside_the_rules() {
+    let home = Home::new();
+    home.write("mail.json", mail().to_string());
+    rule(
+        &home,
+        "permit(principal, action == Action::\"mail.sned\", resource);",
+    );
+    let digest = format!("sha256:{}", "0".repeat(64));
+    let grant = format!(
+        "[[grant]]\ntool = \"mail.send\"\nuses_max = 1\nscope = \"run\"\napproved_by = \"Ada\"\n\
+         description = \"{digest}\"\nscript = \"any\"\npolicy = \"{digest}\"\nlabels = []\n"
+    );
+    home.write("g.toml", &grant);
+    let args = ["--from", "mail.json", "--grant", "g.toml"];
+    // Neither keeps the other from being found.
+    let text = check(&home, &args).expect_code(32).stdout;
+    for said in [
+        "error: rules/a.cedar:4:37: there is no tool or group `mail.sned`\n",
+        "error: g.toml:1:1: the grant does not expire\n",
+        "    1 | [[grant]]\n",
+        " next: write until when it holds, in UTC\n",
+        " code: grant-without-expiry\n",
+        "1 grant, 2 errors\n",
+    ] {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+    let sarif = check(&home, &[&args[..], &["--format", "sarif"]].concat()).expect_code(32);
+    let text = sarif.json().to_string();
+    assert!(text.contains("\"uri\":\"g.toml\""), "{text}");
+    let ended = grant.replace("scope", "expires = 2099-01-01T00:00:00Z\nscope");
+    home.write("g.toml", ended);
+    rule(
+        &home,
+        "permit(principal, action == Action::\"mail.send\", resource);",
+    );
+    let good = check(&home, &args).expect_code(0).stdout;
+    assert!(good.contains("1 grant, nothing found"), "{good}");
+    let missing = ["--from", "mail.json", "--grant", "none.toml"];
+    check(&home, &missing)
+        .expect_code(30)
+        .expect_stderr("none.toml cannot be read");
+}

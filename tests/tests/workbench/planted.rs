@@ -19,6 +19,8 @@ pub(crate) struct Planted {
 
 pub(crate) struct Mistake {
     pub(crate) name: String,
+    /// Of its file: `cedar` for rules, `toml` for grants.
+    ending: String,
     pub(crate) text: String,
     /// What its second line says.
     code: String,
@@ -56,11 +58,12 @@ impl Planted {
 
     /// What the check says of a text in the place of a mistake.
     pub(crate) fn check(&self, mistake: &Mistake, text: &str, format: &str) -> Ended {
-        let file = format!("planted/{}.cedar", mistake.name);
+        let file = format!("planted/{}", mistake.file());
         self.home.write(&file, text);
-        let rules: &[&str] = match mistake.tightens {
-            true => &["base.cedar", "--tighten", &file],
-            false => &[&file],
+        let rules: &[&str] = match (mistake.tightens, mistake.ending.as_str()) {
+            (true, _) => &["base.cedar", "--tighten", &file],
+            (_, "toml") => &["base.cedar", "--grant", &file],
+            _ => &[&file],
         };
         let tools = [
             "--from",
@@ -84,8 +87,11 @@ impl Mistake {
         let code = text
             .lines()
             .nth(1)
-            .and_then(|line| line.strip_prefix("// finds "));
+            .and_then(|line| line.split_once(" finds "))
+            .map(|(_, code)| code);
+        let ending = path.extension().unwrap().to_string_lossy().into_owned();
         Self {
+            ending,
             code: code
                 .unwrap_or_else(|| panic!("{name} says nothing"))
                 .to_owned(),
@@ -94,6 +100,10 @@ impl Mistake {
             name,
             text,
         }
+    }
+
+    fn file(&self) -> String {
+        format!("{}.{}", self.name, self.ending)
     }
 
     /// The text with all changes of a fix made: what both JSON and SARIF say of it.
@@ -165,16 +175,16 @@ fn look(planted: &Planted, mistake: &Mistake) -> Result<(), String> {
             return Err(format!("it does not say `{part}`\n{found}"));
         }
     }
-    if finding["place"]["file"] != format!("{}.cedar", mistake.name) {
+    if finding["place"]["file"] != mistake.file() {
         return Err(format!("it stands in another file\n{found}"));
     }
     let fixed = mistake.fixed(&edits(&finding["fix"]));
-    let golden = folder().join(format!("fixed/{}.cedar", mistake.name));
+    let golden = folder().join("fixed").join(mistake.file());
     let place = &finding["place"];
-    let shown = fixed.replacen(
-        &format!("// finds {}", mistake.code),
+    let shown = undated(&fixed).replacen(
+        &format!(" finds {}", mistake.code),
         &format!(
-            "// found {} at {}:{}",
+            " found {} at {}:{}",
             mistake.code, place["line"], place["column"]
         ),
         1,
@@ -195,6 +205,15 @@ fn look(planted: &Planted, mistake: &Mistake) -> Result<(), String> {
             "something is found after the fix\n{fixed}\n{after}"
         )),
     }
+}
+
+/// An end that is proposed is another one each time.
+fn undated(text: &str) -> String {
+    let line = |line: &str| match line.strip_prefix("expires = ") {
+        Some(_) => "expires = …\n".to_owned(),
+        None => line.to_owned(),
+    };
+    text.split_inclusive('\n').map(line).collect()
 }
 
 #[test]

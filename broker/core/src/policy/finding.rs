@@ -27,7 +27,8 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(super) fn new(
+    #[must_use]
+    pub fn new(
         kind: Kind,
         place: Place,
         what: impl Into<String>,
@@ -50,7 +51,8 @@ impl Finding {
         Self { rule, ..self }
     }
 
-    pub(super) fn fixed(self, fix: Option<Fix>) -> Self {
+    #[must_use]
+    pub fn fixed(self, fix: Option<Fix>) -> Self {
         Self { fix, ..self }
     }
 }

@@ -3,6 +3,7 @@
 //! there is not made.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use cedar_policy::pst::Expr;
 use serde::Serialize;
@@ -45,6 +46,29 @@ impl Fix {
         Self {
             what: what.into(),
             edits: vec![edit(statement, range, text.into())],
+        }
+    }
+
+    /// Something is written at a byte of a text.
+    #[must_use]
+    pub fn insert(
+        file: &Arc<str>,
+        whole: &str,
+        at: usize,
+        text: impl Into<String>,
+        what: impl Into<String>,
+    ) -> Self {
+        let place = Place::of(file, whole, at);
+        let edit = Edit {
+            start: place.clone(),
+            end: place,
+            text: text.into(),
+            first: at,
+            past: at,
+        };
+        Self {
+            what: what.into(),
+            edits: vec![edit],
         }
     }
 

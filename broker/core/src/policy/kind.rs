@@ -68,6 +68,8 @@ kinds! {
     ArgumentUnmodelled Error "argument-unmodelled" "An argument is read that rules cannot see."
     TypeMismatch Error "type-mismatch" "Two things are compared that are never alike."
     Unusable Error "unusable" "The rules cannot be held against the tools."
+    GrantUnusable Error "grant-unusable" "A file of grants, or one of them, cannot be used."
+    GrantWithoutExpiry Error "grant-without-expiry" "A grant that never ends."
 
     PermitUnscoped Warning "permit-unscoped" "A permit for every tool that nothing bounds."
     ForbidEverything Warning "forbid-everything" "A forbid that leaves nothing to be done."

@@ -31,6 +31,26 @@ pub struct Place {
     pub column: u32,
 }
 
+impl Place {
+    /// Of a byte of a text; one past its end is its end.
+    #[must_use]
+    pub fn of(file: &Arc<str>, text: &str, offset: usize) -> Self {
+        let mut at = offset.min(text.len());
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        let before = text.get(..at).unwrap_or_default();
+        let line = memchr::memchr_iter(b'\n', before.as_bytes()).count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default();
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        Self {
+            file: Arc::clone(file),
+            line: number(line),
+            column: number(column.chars().count() + 1),
+        }
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)
@@ -67,19 +87,7 @@ impl Statement {
 
     /// The place of a byte of [`Statement::text`].
     pub(super) fn place(&self, offset: usize) -> Place {
-        let mut at = (self.start + offset).min(self.whole.len());
-        while !self.whole.is_char_boundary(at) {
-            at -= 1;
-        }
-        let before = self.whole.get(..at).unwrap_or_default();
-        let line = memchr::memchr_iter(b'\n', before.as_bytes()).count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default();
-        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        Place {
-            file: Arc::clone(&self.file),
-            line: number(line),
-            column: number(column.chars().count() + 1),
-        }
+        Place::of(&self.file, &self.whole, self.start + offset)
     }
 
     /// Where a word stands outside of comments, or the beginning.

@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::check;
 use super::format::{Files, Format};
 use super::table::{self, Case, Table};
+use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print};
 use crate::config::{policies, rule_folder};
 
@@ -88,7 +89,7 @@ struct Failure {
     reasons: Vec<String>,
 }
 
-pub(super) fn run(options: &TestOptions) -> Outcome {
+pub(super) fn run(options: &TestOptions, screen: &Screen) -> Outcome {
     let mut files = Vec::new();
     let mut tables = Vec::new();
     for folder in &options.folders {
@@ -101,7 +102,17 @@ pub(super) fn run(options: &TestOptions) -> Outcome {
     }
     let places = Files::of_rules(&options.folders)?.with(&options.folders, ENDING)?;
     match decide(&files, tables) {
-        Ok(results) => results.show(options.format(), &places),
+        Ok(results) => {
+            if results.rules.is_empty() && results.cases.is_empty() {
+                screen.warning(&Problem::new(
+                    "policy-empty",
+                    "there is nothing to test",
+                    "no rule and no case is in what was named",
+                    "name the folder of the rules",
+                ));
+            }
+            results.show(options.format(), &places)
+        }
         Err(findings) => match options.format() {
             TestFormat::Text => check::show_findings(findings, Format::Text, &places),
             TestFormat::Json => check::show_findings(findings, Format::Json, &places),

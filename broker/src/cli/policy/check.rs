@@ -16,7 +16,8 @@ use super::sources::{Opened, SourceOptions, Wrong};
 use crate::cli::options::usage;
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json};
-use crate::config::Environment;
+use crate::clock::Clock;
+use crate::config::{Environment, grants};
 use crate::render::{self, Sarif, SarifLevel, SarifResult, Style};
 
 #[derive(Debug, Args)]
@@ -27,6 +28,9 @@ pub(in crate::cli) struct CheckOptions {
     /// A warning that is known and meant so, in all rules or in one; it may not be an error
     #[arg(long, value_name = "CODE[:RULE]")]
     except: Vec<String>,
+    /// A file of grants, as `airlock run` takes it; what is wrong with one is found too
+    #[arg(long = "grant", value_name = "FILE")]
+    grants: Vec<PathBuf>,
     #[command(flatten)]
     proofs: ProofOptions,
     #[command(flatten)]
@@ -59,8 +63,15 @@ pub(super) fn run(options: CheckOptions, environment: &Environment, screen: &Scr
         },
         Err(Wrong::Other(problem)) => return Err(problem),
     };
+    let mut files = Files::of_rules(folders.iter().chain(&tightening))?;
+    let now_ms = Clock::start().now_ms();
+    for path in &options.grants {
+        let found = grants::check(path, now_ms)?;
+        files = files.and(found.name, path, found.text);
+        *checked.grants.get_or_insert(0) += found.count;
+        checked.findings.extend(found.findings);
+    }
     checked.leave_out(exceptions)?;
-    let files = Files::of_rules(folders.iter().chain(&tightening))?;
     checked.show(options.format.format(), &files, Style::default())
 }
 
@@ -121,6 +132,8 @@ struct Checked {
     idle: Vec<String>,
     digest: String,
     proofs: Option<Proofs>,
+    /// How many stand in the files that were named.
+    grants: Option<usize>,
 }
 
 impl Checked {
@@ -138,6 +151,7 @@ impl Checked {
             idle: policies.idle().map(id).collect(),
             digest: policies.digest().to_string(),
             proofs: None,
+            grants: None,
         }
     }
 
@@ -208,10 +222,15 @@ impl Checked {
             1 => ", 1 warning excepted".to_owned(),
             many => format!(", {many} warnings excepted"),
         };
+        let grants = match self.grants {
+            None => String::new(),
+            Some(1) => "1 grant, ".to_owned(),
+            Some(many) => format!("{many} grants, "),
+        };
         text.push_str(&match self.digest.is_empty() {
-            true => format!("{summary}{excepted}\n"),
+            true => format!("{grants}{summary}{excepted}\n"),
             false => format!(
-                "{} rules, {summary}{excepted} ({})\n",
+                "{} rules, {grants}{summary}{excepted} ({})\n",
                 self.rules.len(),
                 self.digest
             ),
@@ -231,6 +250,7 @@ impl Checked {
         let mut shown = json!({
             "findings": self.findings.iter().map(finding).collect::<Vec<_>>(),
             "excepted": self.excepted,
+            "grants": self.grants,
             "rules": self.rules,
             "idle": self.idle,
             "digest": self.digest,

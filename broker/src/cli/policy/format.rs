@@ -68,6 +68,12 @@ impl Files {
         Ok(self)
     }
 
+    /// And one more, as messages call it.
+    pub(super) fn and(mut self, name: String, path: &Path, text: String) -> Self {
+        self.0.push((name, path.to_owned(), text));
+        self
+    }
+
     fn add(&mut self, path: &Path, read: impl Iterator<Item = (String, String)>) {
         for (name, text) in read {
             let within = name.split_once('/').map(|(_, within)| within);

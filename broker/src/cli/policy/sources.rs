@@ -9,7 +9,7 @@ use airlock_core::rules::Rules;
 use clap::Args;
 use codegen::description::Description;
 
-use crate::broker::{Broker, BuildError, policies_of};
+use crate::broker::{Broker, BuildError, policies_of, policy_problems};
 use crate::cli::options::{ServerOptions, StateOptions, usage};
 use crate::cli::run::build_problem;
 use crate::cli::runtime;
@@ -141,8 +141,11 @@ impl SourceOptions {
             None => saved::read(&from, folder)?,
         };
         found.problems.iter().for_each(|it| screen.warning(it));
+        let rules = rules_of(&config, &found.descriptions)?;
+        let nothing = rules.policies().and_then(policy_problems);
+        nothing.iter().for_each(|it| screen.warning(it));
         Ok(Opened {
-            rules: Arc::new(rules_of(&config, &found.descriptions)?),
+            rules: Arc::new(rules),
             descriptions: Arc::new(found.descriptions),
             flow: config.flow,
         })

@@ -1,0 +1,145 @@
+//! The shipped rules over tools of many schemas: those of real servers, where
+//! there is a corpus, and some whose schemas are chosen.
+
+use super::*;
+
+/// Tools of real servers that are looked at.
+const REAL_TOOLS: usize = 8;
+
+/// The shipped rules, and what is said besides of one tool.
+fn shipped(tool: &Value, server: &str, labelling: Labelling) -> Option<Set> {
+    const SHIPPED: [&str; 2] = [
+        include_str!("../../../../policies/baseline.cedar"),
+        include_str!("../../../../policies/flow.cedar"),
+    ];
+    let description = Description::parse(server, tool).ok()?;
+    let id = ToolId::parse(&format!("{server}.{}", description.name)).ok()?;
+    let notes = "@owner(\"o\") @reason(\"r\")";
+    let only = format!("(principal, action == Action::\"{id}\", resource)");
+    let own = |condition: &str| {
+        format!(
+            "@id(\"own\") {notes} permit{only} when {{ {condition} }};\n\
+             @id(\"not\") {notes} forbid{only} when {{ context.counts.calls_run > 3 && {condition} }};\n\
+             @id(\"never\") {notes} permit{only} when {{ context.time.hour > 23 }};\n"
+        )
+    };
+    let load = |condition: &str| {
+        let mut vocabulary = Vocabulary::new();
+        let none = std::collections::BTreeSet::new();
+        vocabulary.add(&id, Effects::default(), &none, &ToolShape::of(&description));
+        let text = SHIPPED.concat() + &own(condition);
+        let name = "a.cedar".to_owned();
+        let tightens = false;
+        Policies::load(
+            &[PolicyFile {
+                name,
+                text,
+                tightens,
+            }],
+            vocabulary,
+            true,
+        )
+        .ok()
+    };
+    let policies = conditions(&description.input_schema)
+        .iter()
+        .find_map(|condition| load(condition))?;
+    let around = Surroundings::default();
+    let subject = Subject::new(id.clone(), labelling, &description.input_schema, &around)?;
+    Some(Set {
+        rules: Rules::new(Vec::new(), false).with_policies(policies.into()),
+        subject,
+    })
+}
+
+/// About the arguments that a rule can speak of, and at last about none.
+fn conditions(schema: &Value) -> Vec<String> {
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    let about = |(name, schema): (&String, &Value)| {
+        let read = format!("context.args[{name:?}]");
+        let said = match (schema["type"].as_str(), &schema["enum"][0]) {
+            (_, Value::String(first)) => format!("{read} == {first:?}"),
+            (Some("integer"), _) => format!("{read} * 2 < 20 && {read} > 2"),
+            (Some("boolean"), _) => read.clone(),
+            (Some("array"), _) => format!("!{read}.isEmpty()"),
+            _ => format!("{read} == \"v\""),
+        };
+        [
+            format!("context.args has {name:?} && {said}"),
+            format!("({said})"),
+        ]
+    };
+    let mut all: Vec<String> = properties.flat_map(about).collect();
+    all.push("context.time.hour < 6".into());
+    all
+}
+
+/// Tools of real servers, as far apart as their lists have them; none without a corpus.
+fn corpus(count: usize) -> Vec<Set> {
+    let Some(corpus) = std::env::var_os("AIRLOCK_CORPUS") else {
+        eprintln!("skipped: AIRLOCK_CORPUS names no folder, so only our own tools are looked at");
+        return Vec::new();
+    };
+    let folder = PathBuf::from(corpus).join("tools");
+    let mut paths: Vec<_> = std::fs::read_dir(folder)
+        .map(|it| it.flatten().map(|entry| entry.path()).collect())
+        .unwrap_or_default();
+    paths.sort();
+    let mut all = Vec::new();
+    for path in paths {
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let list: Value = serde_json::from_str(&text).unwrap_or_default();
+        let tools = list.get("result").unwrap_or(&list)["tools"]
+            .as_array()
+            .cloned();
+        all.extend(tools.into_iter().flatten());
+    }
+    let step = (all.len() / (2 * count)).max(1);
+    let labellings = [Labelling::default(), mailing()];
+    let apart = all.iter().step_by(step).enumerate();
+    apart
+        .filter_map(|(at, tool)| shipped(tool, "real", labellings[at % 2].clone()))
+        // What no arguments could be made up for is asked about, and not called.
+        .filter(|set| !ever::sample(&set.rules, &set.subject, 0, 1).is_empty())
+        .take(count)
+        .collect()
+}
+
+#[test]
+fn no_call_of_ten_thousand_of_a_real_tool_is_what_is_proved_to_be_impossible() {
+    let sets = corpus(REAL_TOOLS);
+    if sets.is_empty() || prover().is_none() {
+        return;
+    }
+    assert_eq!(sets.len(), REAL_TOOLS);
+    let proved = hold(&sets);
+    println!("{REAL_TOOLS} real tools: {proved} proofs, none met by {CALLS} calls of each");
+}
+
+#[test]
+fn no_call_of_ten_thousand_is_what_is_proved_to_be_impossible_whatever_the_schema() {
+    let schemas = [
+        json!({"type": "object"}),
+        json!({"type": "object", "required": ["n"],
+            "properties": {"n": {"type": "integer"}}}),
+        json!({"type": "object", "required": ["mode"],
+            "properties": {"mode": {"enum": ["a", "b"]}, "deep": {"type": "object",
+                "required": ["n"], "properties": {"n": {"type": "integer", "maximum": 9}}}}}),
+        json!({"type": "object", "properties": {"on": {"type": "boolean"},
+            "all": {"type": "array", "items": {"type": "integer"}}}}),
+        json!({"type": "object", "required": ["code"], "properties": {"code":
+            {"type": "string", "pattern": "^[a-z]{3}$"}, "size": {"type": "number"}}}),
+        json!({"type": "object", "properties": {"either": {"anyOf": [{"type": "string"},
+            {"type": "integer"}]}, "none": {"type": ["string", "null"]}}}),
+    ];
+    let labellings = [Labelling::default(), mailing()];
+    let sets: Option<Vec<Set>> = schemas
+        .iter()
+        .enumerate()
+        .map(|(at, schema)| {
+            let tool = json!({"name": format!("t{at}"), "inputSchema": schema});
+            shipped(&tool, "own", labellings[at % 2].clone())
+        })
+        .collect();
+    hold(&sets.unwrap());
+}
