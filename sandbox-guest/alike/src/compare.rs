@@ -71,8 +71,7 @@ impl Pair {
             Some(realms) => realms,
             None => [open(Which::Bare)?, open(Which::Guest)?],
         };
-        let text = program.text();
-        let shown = realms.each_mut().map(|realm| shown(realm, &text));
+        let shown = realms.each_mut().map(|realm| shown(realm, program));
         let [bare, guest] = match shown {
             [Some(bare), Some(guest)] => [bare, guest],
             shown => {
@@ -162,13 +161,19 @@ fn open(which: Which) -> Result<Realm, String> {
 }
 
 /// Everything that the program shows; `None` when the engine panics.
-fn shown(realm: &mut Realm, text: &str) -> Option<Vec<String>> {
+fn shown(realm: &mut Realm, program: &Program) -> Option<Vec<String>> {
     catch_unwind(AssertUnwindSafe(|| {
-        let context = realm.context();
-        let ended = context.eval(Source::from_bytes(text));
-        let ending = Ending::of(ended, context);
-        let mut lines = lines(context);
-        lines.push(ending.to_string());
+        let text = program.text();
+        let ending = match program.is_script {
+            true => realm.start(&text),
+            false => {
+                let context = realm.context();
+                let ended = context.eval(Source::from_bytes(&text));
+                Ending::of(ended, context).to_string()
+            }
+        };
+        let mut lines = lines(realm.context());
+        lines.push(ending);
         lines
     }))
     .ok()

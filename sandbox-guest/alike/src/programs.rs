@@ -1,6 +1,7 @@
 //! Programs that are made up: short ones, each a few uses of what is replaced here, with
 //! arguments and objects that nobody would think of. The same number makes the same one.
 
+mod appending;
 mod expressions;
 mod json;
 mod lists;
@@ -16,6 +17,8 @@ pub struct Program {
     pub statements: Vec<String>,
     /// Whether it changes what all scripts of its realm share.
     pub changes_realm: bool,
+    /// Whether it is started as a script is, in the form that scripts have.
+    pub is_script: bool,
 }
 
 impl Program {
@@ -26,6 +29,14 @@ impl Program {
             chance: Chance::new(seed),
             changes_realm: false,
         };
+        let is_script = maker.chance.below(12) == 0;
+        if is_script {
+            return Self {
+                statements: maker.appending(),
+                changes_realm: true,
+                is_script,
+            };
+        }
         let statements = match maker.chance.below(100) {
             0..35 => maker.matching(),
             35..50 => maker.searching(),
@@ -37,6 +48,7 @@ impl Program {
         Self {
             statements,
             changes_realm: maker.changes_realm,
+            is_script,
         }
     }
 
@@ -47,13 +59,18 @@ impl Program {
         Self {
             statements: statements.map(str::to_owned).collect(),
             changes_realm: true,
+            is_script: text.starts_with("// script"),
         }
     }
 
     /// As it is run. What the statements declare is theirs alone.
     #[must_use]
     pub fn text(&self) -> String {
-        format!("(() => {{\n{}\n}})()", self.statements.join("\n"))
+        let statements = self.statements.join("\n");
+        match self.is_script {
+            true => statements,
+            false => format!("(() => {{\n{statements}\n}})()"),
+        }
     }
 }
 

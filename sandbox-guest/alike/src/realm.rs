@@ -1,11 +1,13 @@
 //! The two realms that are compared, and what both offer beside the language.
 
+use boa_engine::builtins::promise::PromiseState;
 use boa_engine::object::builtins::JsArrayBuffer;
 use boa_engine::property::PropertyDescriptor;
 use boa_engine::{
-    Context, JsArgs, JsNativeError, JsObject, JsResult, JsValue, NativeFunction, js_string,
+    Context, JsArgs, JsNativeError, JsObject, JsResult, JsValue, NativeFunction, Source, js_string,
 };
 use guest_boa::Guest;
+use sandbox_protocol::{GuestLimits, Start, StepState};
 
 /// Rounds of one loop, and calls in each other, after which a script is not worth waiting for.
 const ROUNDS_MAX: u64 = 200_000;
@@ -58,6 +60,28 @@ impl Realm {
         }
     }
 
+    /// Runs a script in the form that scripts have: the body of an asynchronous function.
+    /// Answers how it ended, which is undefined or an error's name and words.
+    pub fn start(&mut self, script: &str) -> String {
+        match &mut self.0 {
+            Inner::Guest(guest) => match guest.start(start_of(script)).state {
+                StepState::Done { .. } => "undefined".to_owned(),
+                StepState::Failed(error) => format!("{}: {}", error.name, error.message),
+                other => format!("{other:?}"),
+            },
+            Inner::Bare(context) => {
+                let text = format!("(async () => {{ {{\n{script}\n}} }})()");
+                let promise = context.eval(Source::from_bytes(&text));
+                let ran = promise.and_then(|promise| context.run_jobs().map(|()| promise));
+                match ran.map(|promise| promise.as_promise().map(|promise| promise.state())) {
+                    Ok(Some(PromiseState::Rejected(reason))) => reason.display().to_string(),
+                    Ok(_) => "undefined".to_owned(),
+                    Err(error) => error.to_string(),
+                }
+            }
+        }
+    }
+
     /// Puts a function of ours among the globals, where nothing that lists them sees it.
     pub fn offer(&mut self, name: &str, function: NativeFunction) {
         let context = self.context();
@@ -77,6 +101,25 @@ impl Realm {
         let global = context.global_object();
         hide(&object, "global", global.clone().into());
         hide(&global, name, object.into());
+    }
+}
+
+fn start_of(script: &str) -> Start {
+    Start {
+        script: script.to_owned(),
+        script_name: "script.js".to_owned(),
+        stubs: Vec::new(),
+        input: Vec::new(),
+        seed: 1,
+        now_ms: 0,
+        limits: GuestLimits {
+            console_bytes_max: 1 << 16,
+            console_flood_bytes_max: 1 << 20,
+            args_bytes_max: 1 << 20,
+            value_bytes_max: 1 << 20,
+            json_depth_max: 256,
+            recursion_max: CALLS_MAX as u32,
+        },
     }
 }
 

@@ -57,6 +57,7 @@ fn what_differs_is_noticed_and_shortened() {
     let program = Program {
         statements: statements.map(str::to_owned).into(),
         changes_realm: false,
+        is_script: false,
     };
     let differences = on_a_large_stack(move |pair| {
         let found = pair.compare(&program).unwrap().unwrap();

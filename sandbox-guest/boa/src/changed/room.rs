@@ -91,22 +91,26 @@ impl Room {
         match (self.whole.variant(), more.variant()) {
             (JsStrVariant::Latin1(whole), JsStrVariant::Latin1(more)) => {
                 // SAFETY: see `write`.
-                unsafe { write(whole, self.used, more) };
+                unsafe { write(address_of(whole), self.used, more) };
             }
             (JsStrVariant::Utf16(whole), JsStrVariant::Utf16(more)) => {
                 // SAFETY: see `write`.
-                unsafe { write(whole, self.used, more) };
+                unsafe { write(address_of(whole), self.used, more) };
             }
             (JsStrVariant::Utf16(whole), JsStrVariant::Latin1(more)) => {
                 let more: Vec<u16> = more.iter().copied().map(u16::from).collect();
                 // SAFETY: see `write`.
-                unsafe { write(whole, self.used, &more) };
+                unsafe { write(address_of(whole), self.used, &more) };
             }
             (JsStrVariant::Latin1(_), JsStrVariant::Utf16(_)) => return false,
         }
         self.used = end;
         true
     }
+}
+
+fn address_of<T>(text: &[T]) -> usize {
+    text.as_ptr().expose_provenance()
 }
 
 /// Writes into a text, behind its used part.
@@ -118,8 +122,10 @@ impl Room {
 ///   it that does ends there or before. There is one thread.
 /// - `used + more.len()` is not more than the text's length, and `more` does not overlap
 ///   what is written: where it is of the same text, it ends at `used` or before.
-unsafe fn write<T: Copy>(whole: &[T], used: usize, more: &[T]) {
-    let start = ptr::with_exposed_provenance_mut::<T>(whole.as_ptr().expose_provenance());
+/// - `address` is the text's. It comes as a number: of a function that has the text itself, as
+///   what cannot be written to, the compiler may leave the writing out, and it does.
+unsafe fn write<T: Copy>(address: usize, used: usize, more: &[T]) {
+    let start = ptr::with_exposed_provenance_mut::<T>(address);
     // SAFETY: as above.
     unsafe { ptr::copy_nonoverlapping(more.as_ptr(), start.add(used), more.len()) };
 }
