@@ -270,8 +270,10 @@
     if ((hour > 23 && !isMidnight) || minute > 59 || seconds > 59) return NaN;
     return UTC(+year, month, +day, hour, minute, seconds, millisecond) - zone * 60_000;
   };
+  // What the standard and the engine itself write. Of the rest some engines read what is no date.
+  const EXACT = /^(?:[+-]?\d{4,6}(?:-\d\d){0,2}(?:T|$)|[A-Za-z]{3} [A-Za-z]{3} \d\d -?\d{4,6} |[A-Za-z]{3}, \d\d [A-Za-z]{3} -?\d{4,6} )/;
   const lenient = (text) => {
-    const exact = parse(text);
+    const exact = exec(EXACT, text) === null ? NaN : parse(text);
     return exact === exact ? exact : read(text);
   };
   const construct = Reflect.construct;

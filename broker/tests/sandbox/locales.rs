@@ -261,6 +261,10 @@ fn dates_are_read_as_people_write_them() {
         );
         gives(&format!("`${{Date.parse({text:?})}}`"), "1795341600000");
     }
+    gives(
+        "(() => { const day = new Date(Date.UTC(-20, 1, 3)); return [day.toString(), day.toUTCString(), day.toISOString()].map((text) => Date.parse(text) - day).join(); })()",
+        "0,0,0",
+    );
     for text in [
         "soon",
         "Nov 32 2026",
