@@ -102,7 +102,12 @@ impl Mistake {
         }
     }
 
-    fn file(&self) -> String {
+    /// One that only a solver finds needs one.
+    pub(crate) fn can_be_found(&self) -> bool {
+        !self.by_proof || solver::path().is_some()
+    }
+
+    pub(crate) fn file(&self) -> String {
         format!("{}.{}", self.name, self.ending)
     }
 
@@ -143,8 +148,7 @@ fn each_planted_mistake_is_found_and_gone_with_its_fix() {
     let planted = Planted::new();
     let mistakes = Planted::mistakes();
     let mut wrong = Vec::new();
-    let is_met = |it: &&Mistake| !it.by_proof || solver::path().is_some();
-    for mistake in mistakes.iter().filter(is_met) {
+    for mistake in mistakes.iter().filter(|it| it.can_be_found()) {
         if let Err(why) = look(&planted, mistake) {
             wrong.push(format!("{}: {why}", mistake.name));
         }
