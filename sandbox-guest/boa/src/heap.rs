@@ -180,8 +180,9 @@ mod global {
         unsafe fn take_for_image(&mut self, size: usize, align: usize) -> *mut u8 {
             let number = plan::next();
             let mut block = std::ptr::null_mut();
-            if align <= GRAIN_BYTES && plan::is_written(number) {
-                block = self.together.take(size.next_multiple_of(GRAIN_BYTES));
+            if align <= GRAIN_BYTES {
+                let bytes = size.next_multiple_of(GRAIN_BYTES);
+                block = self.together.take(bytes, plan::writers(number));
             }
             if block.is_null() {
                 // SAFETY: the caller's.

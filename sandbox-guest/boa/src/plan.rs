@@ -3,7 +3,9 @@
 //! What is made for an image is made in the same order each time. So the factory
 //! makes it twice. The first time the guest keeps a list of where each block is,
 //! and the factory lets a few scripts run and sees which blocks they wrote. The
-//! second time it says so beforehand, and the guest makes these together.
+//! second time it says so beforehand, and the guest makes these together: what
+//! every run writes at one end, and what only some write at the other, so that a
+//! run which does little writes few pages.
 
 #![cfg_attr(
     target_arch = "wasm32",
@@ -25,14 +27,27 @@ pub(crate) struct Plan {
     made: AtomicU32,
     /// Not zero: a list is wanted, of [`BLOCKS_MAX`] addresses and lengths, at this address.
     list: AtomicU32,
-    /// A bit for each block that runs write.
-    written: [AtomicU32; BLOCKS_MAX / WORD_BITS],
+    /// A bit for each block that some run writes.
+    written: Bits,
+    /// A bit for each block that every run writes.
+    by_all: Bits,
+}
+
+type Bits = [AtomicU32; BLOCKS_MAX / WORD_BITS];
+
+/// Who writes a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Writers {
+    Nobody,
+    Some,
+    All,
 }
 
 pub(crate) static PLAN: Plan = Plan {
     made: AtomicU32::new(0),
     list: AtomicU32::new(0),
     written: [const { AtomicU32::new(0) }; BLOCKS_MAX / WORD_BITS],
+    by_all: [const { AtomicU32::new(0) }; BLOCKS_MAX / WORD_BITS],
 };
 
 /// The number of the next block.
@@ -41,9 +56,16 @@ pub(crate) fn next() -> usize {
     PLAN.made.fetch_add(1, Ordering::Relaxed) as usize
 }
 
-pub(crate) fn is_written(number: usize) -> bool {
-    let word = PLAN.written.get(number / WORD_BITS);
-    word.is_some_and(|word| word.load(Ordering::Relaxed) >> (number % WORD_BITS) & 1 == 1)
+pub(crate) fn writers(number: usize) -> Writers {
+    let has = |bits: &Bits| {
+        let word = bits.get(number / WORD_BITS);
+        word.is_some_and(|word| word.load(Ordering::Relaxed) >> (number % WORD_BITS) & 1 == 1)
+    };
+    match (has(&PLAN.by_all), has(&PLAN.written)) {
+        (true, _) => Writers::All,
+        (false, true) => Writers::Some,
+        (false, false) => Writers::Nobody,
+    }
 }
 
 /// Enters a block into the list, if one is wanted.
@@ -65,7 +87,10 @@ const BLOCK_BYTES_MAX: usize = 8 * 1024;
 
 /// The blocks that lie side by side.
 pub(crate) struct Together {
-    used_bytes: usize,
+    /// At the begin, of what all runs write.
+    by_all_bytes: usize,
+    /// At the end, of what some runs write.
+    by_some_bytes: usize,
     room: UnsafeCell<Room>,
 }
 
@@ -77,21 +102,33 @@ struct Room {
 impl Together {
     pub(crate) const fn new() -> Self {
         Self {
-            used_bytes: 0,
+            by_all_bytes: 0,
+            by_some_bytes: 0,
             room: UnsafeCell::new(Room {
                 _bytes: [0; TOGETHER_BYTES],
             }),
         }
     }
 
-    /// The next so many bytes, which are a multiple of the grain; null when they are too many.
-    pub(crate) fn take(&mut self, bytes: usize) -> *mut u8 {
-        if bytes > BLOCK_BYTES_MAX || bytes > TOGETHER_BYTES - self.used_bytes {
+    /// So many bytes, which are a multiple of the grain, for what these write; null when they
+    /// are too many, or nobody writes them.
+    pub(crate) fn take(&mut self, bytes: usize, writers: Writers) -> *mut u8 {
+        let free_bytes = TOGETHER_BYTES - self.by_all_bytes - self.by_some_bytes;
+        if bytes > BLOCK_BYTES_MAX || bytes > free_bytes {
             return ptr::null_mut();
         }
-        let block = self.room.get().cast::<u8>().wrapping_add(self.used_bytes);
-        self.used_bytes += bytes;
-        block
+        let at = match writers {
+            Writers::Nobody => return ptr::null_mut(),
+            Writers::All => {
+                self.by_all_bytes += bytes;
+                self.by_all_bytes - bytes
+            }
+            Writers::Some => {
+                self.by_some_bytes += bytes;
+                TOGETHER_BYTES - self.by_some_bytes
+            }
+        };
+        self.room.get().cast::<u8>().wrapping_add(at)
     }
 
     pub(crate) fn has(&self, block: *const u8) -> bool {
@@ -107,24 +144,32 @@ mod tests {
     #[test]
     fn what_is_made_together_lies_side_by_side_until_the_room_is_used() {
         let mut together = Together::new();
-        let first = together.take(24);
-        assert_eq!(together.take(8).addr(), first.addr() + 24);
-        assert!(together.has(first) && !together.has(ptr::null()));
-        assert!(together.take(BLOCK_BYTES_MAX + 8).is_null());
-        let blocks = std::iter::from_fn(|| Some(together.take(4096)));
+        let first = together.take(24, Writers::All);
+        assert_eq!(together.take(8, Writers::All).addr(), first.addr() + 24);
+        let last = together.take(16, Writers::Some);
+        assert_eq!(last.addr() + 16, first.addr() + TOGETHER_BYTES);
+        assert_eq!(together.take(8, Writers::Some).addr() + 8, last.addr());
+        assert!(together.has(first) && together.has(last) && !together.has(ptr::null()));
+        assert!(together.take(8, Writers::Nobody).is_null());
+        assert!(together.take(BLOCK_BYTES_MAX + 8, Writers::All).is_null());
+        let blocks = std::iter::from_fn(|| Some(together.take(4096, Writers::All)));
         let blocks = blocks.take_while(|block| !block.is_null()).count();
         assert_eq!(blocks, TOGETHER_BYTES / 4096 - 1);
-        assert!(!together.take(4096 - 32).is_null());
-        assert!(together.take(8).is_null());
+        assert!(together.take(4096, Writers::Some).is_null());
+        assert!(!together.take(4096 - 56, Writers::Some).is_null());
+        assert!(together.take(8, Writers::All).is_null());
     }
 
     #[test]
     fn a_block_is_known_by_its_number() {
-        PLAN.written[1].store(0b100, Ordering::Relaxed);
-        assert!(is_written(34));
-        for other in [2, 33, 35, BLOCKS_MAX, usize::MAX] {
-            assert!(!is_written(other));
+        PLAN.written[1].store(0b1100, Ordering::Relaxed);
+        PLAN.by_all[1].store(0b0100, Ordering::Relaxed);
+        assert_eq!(writers(34), Writers::All);
+        assert_eq!(writers(35), Writers::Some);
+        for other in [2, 33, 36, BLOCKS_MAX, usize::MAX] {
+            assert_eq!(writers(other), Writers::Nobody);
         }
         PLAN.written[1].store(0, Ordering::Relaxed);
+        PLAN.by_all[1].store(0, Ordering::Relaxed);
     }
 }

@@ -14,6 +14,7 @@ const BLOCKS_MAX: usize = 256 * 1024;
 const MADE_AT: usize = 0;
 const LIST_AT: usize = 4;
 const WRITTEN_AT: usize = 8;
+const BY_ALL_AT: usize = WRITTEN_AT + BLOCKS_MAX / 8;
 
 const PAGE_BYTES: usize = 64 * 1024;
 const ENTRY_BYTES: usize = 8;
@@ -34,6 +35,8 @@ const RESULT: &str =
 /// The numbers of the blocks that runs write, and how many blocks are made.
 pub(crate) struct Plan {
     written: BTreeSet<usize>,
+    /// Those that each of them writes.
+    by_all: BTreeSet<usize>,
     made: u32,
 }
 
@@ -42,24 +45,32 @@ impl Plan {
     pub(crate) fn find(module: &Module) -> Result<Self> {
         let mut plan = Self {
             written: BTreeSet::new(),
+            by_all: BTreeSet::new(),
             made: 0,
         };
-        for script in RUNS {
-            plan.watch(module, script)?;
+        for (number, script) in RUNS.iter().enumerate() {
+            let written = plan.watch(module, script)?;
+            match number {
+                0 => plan.by_all = written.clone(),
+                _ => plan.by_all.retain(|block| written.contains(block)),
+            }
+            plan.written.extend(written);
         }
         Ok(plan)
     }
 
     /// Tells a guest that has not been initialised.
     pub(crate) fn tell(&self, guest: &mut Fresh) -> Result<()> {
-        let mut bits = vec![0_u8; BLOCKS_MAX / 8];
-        for number in &self.written {
-            if let Some(byte) = bits.get_mut(number / 8) {
-                *byte |= 1 << (number % 8);
+        let plan = guest.plan()?;
+        for (at, blocks) in [(WRITTEN_AT, &self.written), (BY_ALL_AT, &self.by_all)] {
+            let mut bits = vec![0_u8; BLOCKS_MAX / 8];
+            for number in blocks {
+                if let Some(byte) = bits.get_mut(number / 8) {
+                    *byte |= 1 << (number % 8);
+                }
             }
+            guest.memory.write(&mut guest.store, plan + at, &bits)?;
         }
-        let at = guest.plan()? + WRITTEN_AT;
-        guest.memory.write(&mut guest.store, at, &bits)?;
         Ok(())
     }
 
@@ -72,7 +83,9 @@ impl Plan {
         Ok(())
     }
 
-    fn watch(&mut self, module: &Module, script: &str) -> Result<()> {
+    /// The blocks that a run writes.
+    fn watch(&mut self, module: &Module, script: &str) -> Result<BTreeSet<usize>> {
+        let mut written = BTreeSet::new();
         let mut guest = Fresh::new(module)?;
         let list = guest.keep_list()?;
         guest.init()?;
@@ -81,9 +94,9 @@ impl Plan {
         let mut step = guest.start(script)?;
         let mut now_ms = 1_000;
         loop {
-            self.note(&before, guest.memory.data(&guest.store), list);
+            self.note(&before, guest.memory.data(&guest.store), list, &mut written);
             if step.calls.is_empty() {
-                return Ok(());
+                return Ok(written);
             }
             now_ms += 10;
             step = guest.answer(&step, now_ms)?;
@@ -91,7 +104,7 @@ impl Plan {
     }
 
     /// Enters the block of every word that is another one now.
-    fn note(&mut self, before: &[u8], after: &[u8], list: usize) {
+    fn note(&self, before: &[u8], after: &[u8], list: usize, written: &mut BTreeSet<usize>) {
         let made = (self.made as usize).min(BLOCKS_MAX);
         let entries = before.get(list..).unwrap_or_default().as_chunks::<4>().0;
         let mut blocks: Vec<(usize, usize, usize)> = entries
@@ -116,7 +129,7 @@ impl Plan {
             if let Some(&(start, number, bytes)) = block
                 && at < start + bytes.next_multiple_of(8)
             {
-                self.written.insert(number);
+                written.insert(number);
             }
         }
     }

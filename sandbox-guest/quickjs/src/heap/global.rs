@@ -11,7 +11,7 @@ use super::{
     BYTES_MAX, CHUNK_BYTES, GRAIN_BYTES, HEAD_BYTES, SMALL_BYTES_MAX, Small, TOGETHER_BYTES,
     TOUCHED, Together, set_usable, usable,
 };
-use crate::plan::{self, PLAN};
+use crate::plan::{self, PLAN, Writers};
 
 /// Memory grows by a multiple of this once a run has begun.
 const STEP_BYTES: usize = 2 * 1024 * 1024;
@@ -208,7 +208,7 @@ impl Parts {
         let list = Small::list_of(bytes);
         let bytes = list.map_or(bytes, Small::usable);
         let mut block = ptr::null_mut();
-        if plan::is_written(number) && bytes <= BYTES_MAX {
+        if plan::writers(number) != Writers::Nobody && bytes <= BYTES_MAX {
             let whole = (bytes + GRAIN_BYTES).next_multiple_of(GRAIN_BYTES);
             if let Some(offset) = self.together.take(whole) {
                 // SAFETY: as much was taken.
