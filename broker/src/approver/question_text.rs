@@ -234,21 +234,44 @@ fn arguments(question: &Question, width: usize, whole: bool) -> String {
     text
 }
 
+/// A text whose lines fit: no line of it begins where the terminal would break another one.
+pub(super) fn fitted(text: &str, width: usize) -> String {
+    let lines = text.split_inclusive('\n').map(|line| {
+        let body = line.strip_suffix('\n');
+        let pieces = wrapped(body.unwrap_or(line), width).join("\n        ");
+        if body.is_some() {
+            pieces + "\n"
+        } else {
+            pieces
+        }
+    });
+    lines.collect()
+}
+
 /// A line in pieces that fit; a piece that goes on is marked, so that no text can look like our own.
 fn wrapped(line: &str, width: usize) -> Vec<String> {
     let room = width.saturating_sub(12).max(20);
-    let chars: Vec<char> = line.chars().collect();
-    let mut pieces: Vec<String> = chars
-        .chunks(room)
-        .map(|piece| piece.iter().collect())
-        .collect();
-    for piece in pieces.iter_mut().skip(1) {
-        piece.insert_str(0, "↪ ");
+    let mut pieces = vec![String::new()];
+    let mut taken = 0;
+    for c in line.chars() {
+        taken += columns(c);
+        if taken > room {
+            pieces.push("↪ ".to_owned());
+            taken = columns(c);
+        }
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(c);
+        }
     }
-    if pieces.is_empty() {
-        vec![String::new()]
-    } else {
-        pieces
+    pieces
+}
+
+/// Columns that a character takes at most.
+fn columns(c: char) -> usize {
+    match c {
+        '\t' => 8,
+        '\0'..='\x7f' => 1,
+        _ => 2,
     }
 }
 
@@ -311,6 +334,14 @@ mod tests {
     #[test]
     fn a_long_line_is_wrapped_and_each_further_piece_is_marked() {
         assert_eq!(wrapped("ab", 80), ["ab"]);
+        assert_eq!(wrapped("", 80), [""]);
+        assert_eq!(wrapped(&"語".repeat(25), 32).len(), 3);
+        let asked = format!("        > {}   asks  call 7\n      > ", " ".repeat(90));
+        let shown = fitted(&asked, 80);
+        assert!(shown.ends_with("\n      > "), "{shown}");
+        let is_marked =
+            |line: &str| line.chars().count() <= 80 && line.trim_start().starts_with(['>', '↪']);
+        assert!(shown.lines().all(is_marked), "{shown}");
         let pieces = wrapped(&"x".repeat(45), 32);
         assert_eq!(
             pieces,

@@ -260,9 +260,8 @@ impl Servers {
     /// as it was, and nothing leaves on it: its server is said to be unavailable, and tried again.
     async fn list_again(self: &Arc<Self>, server: &ServerName) -> Result<(), String> {
         let listed = self.list(server).await?;
-        let failure = listed.failure.as_ref().map(ToString::to_string);
         self.take(Change::Listed(Box::new(listed))).await;
-        let Some(why) = failure else {
+        let Some(ServerState::Unavailable(why)) = self.state(server) else {
             return Ok(());
         };
         if !self.on_demand.contains_key(server) {

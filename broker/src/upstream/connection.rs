@@ -19,6 +19,9 @@ use crate::carrier::{Abilities, LogLevel};
 /// Longer than any connection lasts.
 const LISTENING: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 
+/// For a server to say that it has heard how much it is to log.
+const LEVEL_WALL: Duration = Duration::from_secs(1);
+
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) link: Link,
@@ -112,7 +115,7 @@ impl Connection {
         let abilities = called.behind.map(Behind::abilities).unwrap_or_default();
         let level = called.behind.and_then(Behind::log_level);
         if let Some(level) = level {
-            self.tell_level(level, wall).await;
+            self.tell_level(level).await;
         }
         let besides = Besides {
             trace: called.trace,
@@ -149,12 +152,19 @@ impl Connection {
 
     /// A server of the older era logs to all alike: whoever wants most says how much, and what
     /// the others do not want is left out here.
-    async fn tell_level(&self, level: LogLevel, wall: &Wall) {
+    /// It is told once, and a server that does not answer holds up no call for long.
+    async fn tell_level(&self, level: LogLevel) {
         if self.agreed.era == Era::Modern || !self.agreed.has.logging {
             return;
         }
-        let before = *lock(&self.told_level);
-        if before.is_some_and(|told| told <= level) {
+        let is_new = |told: &mut Option<LogLevel>| match told {
+            Some(told) if *told <= level => false,
+            told => {
+                *told = Some(level);
+                true
+            }
+        };
+        if !is_new(&mut lock(&self.told_level)) {
             return;
         }
         let outgoing = Outgoing {
@@ -164,9 +174,7 @@ impl Connection {
             ..Outgoing::default()
         };
         // A server that refuses logs as it likes.
-        if self.link.request(&outgoing, wall).await.is_ok() {
-            *lock(&self.told_level) = Some(level);
-        }
+        let _ = self.link.request(&outgoing, &Wall::new(LEVEL_WALL)).await;
     }
 
     fn params(&self, members: Option<String>, besides: &Besides<'_>) -> String {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::finding::Finding;
 use super::parts::{Around, Clause, Node, Seen, Tree};
 use super::rule::read_one;
-use super::source::{Place, PolicyFile, Statement, statements};
+use super::source::{Place, PolicyFile, Statement, one_by_one};
 use super::token::tokens;
 use super::validate::validate;
 use super::vocabulary::Vocabulary;
@@ -214,9 +214,8 @@ fn is_good(fix: &Fix, finding: &Finding, files: &[PolicyFile], vocabulary: &Voca
         return false;
     };
     let first = fix.edits.first().map_or(0, |edit| edit.first);
-    let name = file.name.as_str().into();
-    let statements = statements(&name, &changed.as_str().into());
-    let Some(statement) = statements.into_iter().find(|it| it.end() > first) else {
+    let (name, changed) = (file.name.as_str().into(), changed.as_str().into());
+    let Some(statement) = one_by_one(&name, &changed).find(|it| it.end() > first) else {
         return true;
     };
     let after = match read_one(statement, file.tightens) {

@@ -123,28 +123,32 @@ fn comments(text: &str) -> Vec<Range<usize>> {
 /// The rules of a file, each with the semicolon that ends it. What follows the last one
 /// is a statement too, unless it is space and comments.
 pub(super) fn statements(file: &Arc<str>, whole: &Arc<str>) -> Vec<Statement> {
-    let mut found = Vec::new();
+    one_by_one(file, whole).collect()
+}
+
+/// The same, each read when it is wanted.
+pub(super) fn one_by_one<'a>(
+    file: &'a Arc<str>,
+    whole: &'a Arc<str>,
+) -> impl Iterator<Item = Statement> + 'a {
     let statement = |start, end| Statement {
         file: Arc::clone(file),
         whole: Arc::clone(whole),
         start,
         end,
     };
-    let mut start = None;
     let mut scan = Scan::new(whole);
-    while let Some((at, mark)) = scan.next() {
-        match mark {
-            Mark::Comment { .. } => continue,
-            Mark::Text => start = start.or(Some(at)),
-            Mark::Semicolon => {
-                found.push(statement(start.take().unwrap_or(at), at + 1));
+    std::iter::from_fn(move || {
+        let mut start = None;
+        while let Some((at, mark)) = scan.next() {
+            match mark {
+                Mark::Comment { .. } => {}
+                Mark::Text => start = start.or(Some(at)),
+                Mark::Semicolon => return Some(statement(start.unwrap_or(at), at + 1)),
             }
         }
-    }
-    if let Some(start) = start {
-        found.push(statement(start, whole.len()));
-    }
-    found
+        start.map(|start| statement(start, whole.len()))
+    })
 }
 
 /// Goes over a text in pieces, and knows strings and comments.

@@ -11,11 +11,12 @@ use serde_json::{Map, Value, json};
 use super::{Shown, TURN, Terminal, open};
 use crate::approver::form::{Form, said};
 use crate::approver::keyboard::Keyboard;
+use crate::approver::question_text::fitted;
 use crate::carrier::{Inquiry, Said, Wants};
 use crate::render::escape;
 
 const MESSAGE_CHARS_MAX: usize = 4_000;
-const VALUE_CHARS_MAX: usize = 200;
+const VALUE_CHARS_MAX: usize = 4_000;
 const ADDRESS_CHARS_MAX: usize = 4_096;
 const HELP: &str = "        type /decline or /cancel to give no answer\n";
 
@@ -44,7 +45,7 @@ impl Terminal {
         let form = match Form::read(schema) {
             Ok(form) => form,
             Err(why) => {
-                self.write(&format!("        nobody can answer it here: {why}\n"))?;
+                self.show(&format!("        nobody can answer it here: {why}\n"))?;
                 talk.shown.is_open = false;
                 return Ok(json!({"action": "cancel"}));
             }
@@ -56,14 +57,14 @@ impl Terminal {
                 let place = format!("{}/{}", at + 1, form.fields.len());
                 let question = format!("{place:>7} {}", field.question());
                 let value = loop {
-                    self.write(&format!("{question}      > "))?;
+                    self.show(&format!("{question}      > "))?;
                     let line = match talk.typed().await {
                         Typed::Line(line) => line,
                         Typed::Over(action) => return Ok(talk.over(action)),
                     };
                     match field.take(&line) {
                         Ok(value) => break value,
-                        Err(why) => self.write(&format!("        {why}\n"))?,
+                        Err(why) => self.show(&format!("        {why}\n"))?,
                     }
                 };
                 content.extend(value.map(|value| (field.name().to_owned(), value)));
@@ -72,10 +73,10 @@ impl Terminal {
             let findings = form.findings(&content);
             if !findings.is_empty() {
                 let why = escape::line(&findings.join("; ")).into_owned();
-                self.write(&format!("        it does not fit the form: {why}\n"))?;
+                self.show(&format!("        it does not fit the form: {why}\n"))?;
                 continue;
             }
-            self.write(&summary(inquiry, &content))?;
+            self.show(&summary(inquiry, &content))?;
             match talk.typed().await {
                 Typed::Over(action) => return Ok(talk.over(action)),
                 Typed::Line(line) => match line.trim() {
@@ -95,12 +96,12 @@ impl Terminal {
         let mut talk = self.begin(inquiry).await?;
         let url = inquiry.params.get("url").and_then(Value::as_str);
         let url = escape::brief(url.unwrap_or_default(), ADDRESS_CHARS_MAX);
-        self.write(&format!(
+        self.show(&format!(
             "{:>7} {url}\n        open it yourself, if you trust the server and the address\n",
             "address"
         ))?;
         loop {
-            self.write(&format!(
+            self.show(&format!(
                 "{:>7} [o]pened, [d]ecline, [c]ancel\n      > ",
                 "answer"
             ))?;
@@ -121,6 +122,11 @@ impl Terminal {
         }
     }
 
+    /// Where a line is too long, what goes on is marked: it is nothing of ours.
+    fn show(&self, text: &str) -> io::Result<()> {
+        self.write(&fitted(text, self.width()))
+    }
+
     /// Takes the terminal, and shows who asks what.
     async fn begin(&self, inquiry: &Inquiry) -> io::Result<Talk<'_>> {
         let turn = TURN.lock().await;
@@ -134,7 +140,7 @@ impl Terminal {
             },
             _turn: turn,
         };
-        self.write(&message(inquiry))?;
+        self.show(&message(inquiry))?;
         Ok(talk)
     }
 }

@@ -55,14 +55,17 @@ impl Sessions {
         session: &Arc<HostSession>,
         now_ms: u64,
     ) -> bool {
+        let key = (caller.clone(), era, session.id.clone());
         let mut by_id = self.lock();
+        if by_id.contains_key(&key) {
+            return true;
+        }
         if by_id.len() >= self.settings.sessions_max {
             by_id.retain(|_, it| !it.is_stale(now_ms));
         }
         if by_id.len() >= self.settings.sessions_max {
             return false;
         }
-        let key = (caller.clone(), era, session.id.clone());
         by_id.insert(key, Arc::clone(session));
         true
     }

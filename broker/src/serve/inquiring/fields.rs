@@ -15,6 +15,8 @@ pub(super) fn make_plain(schema: &mut Value) -> Result<(), &'static str> {
         Value::Object(members) => members.iter_mut().try_for_each(|(key, member)| {
             seen(key)?;
             match (key.as_str(), member) {
+                // A text to begin with may have lines.
+                ("default", Value::String(text)) if escape::block(text) == *text => Ok(()),
                 ("title" | "description", Value::String(label)) => make_label(label),
                 ("enumNames", Value::Array(labels)) => {
                     labels.iter_mut().try_for_each(|label| match label {
@@ -44,7 +46,7 @@ fn make_label(label: &mut String) -> Result<(), &'static str> {
 }
 
 fn seen(text: &str) -> Result<(), &'static str> {
-    if escape::block(text) == text {
+    if escape::line(text) == text {
         Ok(())
     } else {
         Err(HIDDEN)
@@ -79,6 +81,9 @@ mod tests {
         for field in [
             json!({"enum": [HIDES]}),
             json!({"default": HIDES}),
+            json!({"enum": ["a\n\nAllow call 3?"]}),
+            json!({"const": "a\tb"}),
+            json!({"a\nb": 1}),
             json!({"oneOf": [{"const": HIDES, "title": "x"}]}),
             json!({"items": {"enum": [HIDES]}}),
             json!({HIDES: 1}),
