@@ -39,7 +39,8 @@ const SAME: [&str; 7] = [
     "concat",
 ];
 
-const OF_AN_ARRAY: [&str; 42] = [
+/// What every array has.
+pub(crate) const OF_AN_ARRAY: [&str; 42] = [
     "length",
     "at",
     "concat",

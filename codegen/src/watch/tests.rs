@@ -37,6 +37,10 @@ fn members_and_calls_are_watched() {
         "let a\nreturn new a.B",
         "let a\nreturn look__n(1, look__r(a,0).B,[],0)",
     );
+    check(
+        "let B; class A extends B { m() { super.m?.(1) } }",
+        "let B; class A extends B { m() { look__v(super.m?.(1)) } }",
+    );
     // What a method is called on is not lost.
     check(
         "let a\nreturn (a.b)(1) + (a?.b)(1) + a.b`1`",
@@ -144,7 +148,11 @@ fn statements_rounds_and_functions_are_followed() {
         ),
         (
             "let f = (a) => ({ a }); function g() { 'use strict'; return 1 }",
-            "look__s(0);let f = (a) => (look__f(1),({ a })); function g() { 'use strict';look__f(2); look__s(3);return 1 }",
+            "look__s(0);let f = (a) => (look__f(1),({ a })); function g() { 'use strict';;look__f(2); look__s(3);return 1 }",
+        ),
+        (
+            "a(); function g() { 'use strict'\n f() }",
+            "look__s(0);a(); function g() { 'use strict';look__f(1);\n look__s(2);f() }",
         ),
         (
             "switch (a) { case 1: b() }",

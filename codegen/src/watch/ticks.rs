@@ -144,11 +144,11 @@ impl<'s> Ticker<'s> {
     }
 
     fn entered(&mut self, body: &FunctionBody<'_>, spot: usize) {
-        let at = body
-            .directives
-            .last()
-            .map_or(body.span.start + 1, |last| last.span.end);
-        self.insert(at, format!("look__f({spot});"));
+        match body.directives.last() {
+            // Its line may end it, which what is written here would not.
+            Some(last) => self.insert(last.span.end, format!(";look__f({spot});")),
+            None => self.insert(body.span.start + 1, format!("look__f({spot});")),
+        }
     }
 
     fn named(&mut self, name: Option<&str>) {

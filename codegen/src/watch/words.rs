@@ -3,6 +3,7 @@
 use super::heard::{Note, Value};
 use super::place::{From, Inner, Key, Place, What};
 use super::{Found, Frame};
+use crate::check::OF_AN_ARRAY;
 use crate::closest::closest;
 use crate::text::literal;
 
@@ -193,7 +194,7 @@ fn about_parent(of: &str, parent: &Value, key: &Key) -> String {
         "promise" => format!("; `{of}` is a Promise: await it"),
         "object" => format!("; `{of}` {}{}", keys(parent), meant(of, parent, key)),
         "array" => {
-            let meant = meant_of(key, ARRAY_MEMBERS);
+            let meant = meant_of(key, &OF_AN_ARRAY);
             format!("; `{of}` is an array of {size}{meant}")
         }
         "string" if parent.looks => {
@@ -312,46 +313,6 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("startswith", "startsWith"),
     ("endswith", "endsWith"),
     ("format", "replace"),
-];
-
-const ARRAY_MEMBERS: &[&str] = &[
-    "at",
-    "concat",
-    "copyWithin",
-    "entries",
-    "every",
-    "fill",
-    "filter",
-    "find",
-    "findIndex",
-    "findLast",
-    "findLastIndex",
-    "flat",
-    "flatMap",
-    "forEach",
-    "includes",
-    "indexOf",
-    "join",
-    "keys",
-    "lastIndexOf",
-    "length",
-    "map",
-    "pop",
-    "push",
-    "reduce",
-    "reduceRight",
-    "reverse",
-    "shift",
-    "slice",
-    "some",
-    "sort",
-    "splice",
-    "toReversed",
-    "toSorted",
-    "toSpliced",
-    "unshift",
-    "values",
-    "with",
 ];
 
 const STRING_MEMBERS: &[&str] = &[

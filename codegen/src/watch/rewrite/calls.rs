@@ -32,7 +32,8 @@ impl<'s> Rewriter<'s> {
         let member = self.as_member(&it.callee);
         if member.as_ref().is_some_and(|it| it.object.is_super()) {
             let callee = self.slice(it.span.start, it.callee.span().end);
-            return format!("{callee}({arguments})");
+            let between = self.slice(it.callee.span().end, open);
+            return format!("{callee}{between}({arguments})");
         }
         let gap = self.slice(it.callee.span().end, open).replacen("?.", "", 1);
         let (itself, function) = match &member {
