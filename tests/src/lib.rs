@@ -8,6 +8,7 @@ pub mod case_file;
 pub mod changing;
 pub mod command;
 pub mod engine;
+pub mod patience;
 pub mod real_hosts;
 pub mod real_servers;
 pub mod sarif;

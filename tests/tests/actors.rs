@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tests::case_file::CaseFile;
+use tests::patience::wait_until;
 use tests::stage::{Played, Stage};
 
 fn case(script: &str) -> CaseFile {
@@ -21,14 +22,6 @@ fn limited(script: &str, limits: Value) -> CaseFile {
     CaseFile {
         limits: limits.as_object().unwrap().clone(),
         ..case(script)
-    }
-}
-
-fn wait_until(mut ready: impl FnMut() -> bool) {
-    let since = Instant::now();
-    while !ready() {
-        assert!(since.elapsed() < Duration::from_secs(10), "it never came");
-        std::thread::park_timeout(Duration::from_millis(1));
     }
 }
 

@@ -6,14 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 use tests::command::{Home, program, start};
-
-fn wait_until(mut ready: impl FnMut() -> bool) {
-    let since = Instant::now();
-    while !ready() {
-        assert!(since.elapsed() < Duration::from_secs(20), "it never came");
-        std::thread::park_timeout(Duration::from_millis(5));
-    }
-}
+use tests::patience::wait_until;
 
 #[test]
 fn an_interrupted_call_is_cancelled_at_the_server_and_reported_as_unknown() {

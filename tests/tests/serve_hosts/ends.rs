@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, test_kill_process};
 use serde_json::{Value, json};
 use tests::command::{Home, program};
+use tests::patience::wait_until;
 use tests::serving::{Page, Serving, message};
 
 use super::{fixture, noted, running};
@@ -133,11 +134,12 @@ fn a_server_that_does_not_want_to_end_is_killed_in_time() {
     let script = home.write("deaf.sh", deaf);
     let server = format!("deaf=sh {}", script.display());
     let mut serving = Serving::start_in(home, ["--demo", "--server", &server]);
+    let said = || std::fs::read_to_string(&pid).unwrap_or_default();
+    wait_until(|| said().ends_with('\n'));
+    let pid = Pid::from_raw(said().trim().parse().unwrap()).unwrap();
     let (code, took, said) = serving.stop(Signal::TERM);
     assert_eq!(code, Some(0), "{said}");
     assert!(took < SOON, "{took:?}");
-    let pid = std::fs::read_to_string(pid).unwrap();
-    let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
     assert!(test_kill_process(pid).is_err(), "the server is still there");
 }
 
