@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use crate::binary::airlock;
 
 /// No command of the tests takes longer than this.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A home folder, with the state that commands leave behind.
 #[derive(Debug)]

@@ -1,6 +1,9 @@
 //! airlock's own tools in runs of a broker: what they say, what decides them, and
 //! what of them is on record.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
 use airlock_core::journal;
 use airlock_core::policy::PolicyFile;
 use airlock_core::report::ReportedDecision;
@@ -298,13 +301,15 @@ async fn no_server_takes_their_name() {
 }
 
 /// Takes its time, and cannot be stopped meanwhile.
-#[derive(Default)]
-struct Slow(std::sync::atomic::AtomicUsize);
+struct Slow {
+    searches: AtomicUsize,
+    each: Duration,
+}
 
 impl Librarian for Slow {
     fn search(&self, _: &serde_json::Map<String, Value>) -> Result<Value, String> {
-        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        std::thread::sleep(std::time::Duration::from_millis(60));
+        self.searches.fetch_add(1, Ordering::Relaxed);
+        std::thread::sleep(self.each);
         Ok(json!({"tools": [], "total": 0}))
     }
 
@@ -315,13 +320,26 @@ impl Librarian for Slow {
 
 #[tokio::test]
 async fn searches_that_are_begun_at_once_end_with_the_time_of_their_run() {
+    let mut begun = searches_begun_within(200).await;
+    if begun == 0 {
+        // The machine was busy until the time of the run was over.
+        begun = searches_begun_within(6_000).await;
+    }
+    assert!((1..=5).contains(&begun), "{begun} searches");
+}
+
+/// How many of thirty searches began, of which three fill the time of their run.
+async fn searches_begun_within(run_wall_ms_max: u64) -> usize {
     let scratch = Scratch::new();
     let limits = Limits {
-        run_wall_ms_max: 200,
+        run_wall_ms_max,
         ..Limits::default()
     };
     let broker = builder(&scratch).limits(limits).build().await.unwrap();
-    let slow = Arc::new(Slow::default());
+    let slow = Arc::new(Slow {
+        searches: AtomicUsize::new(0),
+        each: Duration::from_millis(run_wall_ms_max * 3 / 10),
+    });
     let seat = Seat {
         librarian: Some(slow.clone() as Arc<dyn Librarian>),
         ..Seat::default()
@@ -330,6 +348,5 @@ async fn searches_that_are_begun_at_once_end_with_the_time_of_their_run() {
                   return await Promise.all(all)";
     let report = broker.run_in(seat, Script::body(script)).report().await;
     assert_eq!(report.code, Some(airlock_core::code::Code::LimitTime));
-    let begun = slow.0.load(std::sync::atomic::Ordering::Relaxed);
-    assert!((1..=5).contains(&begun), "{begun} searches");
+    slow.searches.load(Ordering::Relaxed)
 }

@@ -22,11 +22,22 @@ fn beside_in(home: &Home, trick: &str, code: &str, more: &[&str]) -> Ended {
         "--allow",
         "*.*",
         "--timeout",
-        "20s",
+        "60s",
     ];
     args.extend(more);
     args.extend(["-e", code]);
     home.run(args)
+}
+
+/// The same where the bad tool is waited for in vain. The wall of its call holds for the calls
+/// after it too, which must be answered within it: on a busy machine a longer one shows the same.
+fn in_vain(tool: &str) -> Value {
+    let found = |wall| after(tool, &["--call-timeout", wall]);
+    let seen = found("300ms");
+    if seen[1] == "returned" && seen[2] == "returned" {
+        return seen;
+    }
+    found("8s")
 }
 
 /// Calls one bad tool, then a good one, then another server; answers what became of each.
@@ -43,7 +54,7 @@ fn after(tool: &str, more: &[&str]) -> Value {
 #[test]
 fn a_server_that_never_answers_costs_its_call_and_nothing_else() {
     assert_eq!(
-        after("silent", &["--call-timeout", "300ms"]),
+        in_vain("silent"),
         json!(["outcome-unknown", "returned", "returned"])
     );
 }
@@ -59,7 +70,7 @@ fn an_answer_that_is_far_too_large_is_refused_before_it_is_held() {
 #[test]
 fn an_answer_for_somebody_else_settles_nothing() {
     assert_eq!(
-        after("other_id", &["--call-timeout", "300ms"]),
+        in_vain("other_id"),
         json!(["outcome-unknown", "returned", "returned"])
     );
 }
@@ -91,7 +102,7 @@ fn a_storm_of_list_changes_changes_nothing_in_a_run() {
 #[test]
 fn an_answer_that_cannot_be_read_is_an_unknown_outcome() {
     for tool in ["not_utf8", "deep"] {
-        let value = after(tool, &["--call-timeout", "1s"]);
+        let value = in_vain(tool);
         assert!(
             value[0] == "outcome-unknown" || value[0] == "result-invalid",
             "{tool}: {value}"
@@ -107,7 +118,7 @@ fn an_answer_that_cannot_be_read_is_an_unknown_outcome() {
 #[test]
 fn a_result_of_the_wrong_shape_is_no_value() {
     for tool in ["no_result", "wrong_shape"] {
-        let value = after(tool, &["--call-timeout", "1s"]);
+        let value = in_vain(tool);
         assert!(
             value[0] == "outcome-unknown" || value[0] == "result-invalid",
             "{tool}: {value}"

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 use tests::command::{Home, program, start};
-use tests::patience::wait_until;
+use tests::patience::{wait_until, wait_until_gone};
 
 #[test]
 fn an_interrupted_call_is_cancelled_at_the_server_and_reported_as_unknown() {
@@ -42,11 +42,8 @@ fn an_interrupted_call_is_cancelled_at_the_server_and_reported_as_unknown() {
         (&json!("unknown"), 1)
     );
     assert_eq!(report["console"][0]["text"], "before");
-    assert!(
-        heard().contains("notifications/cancelled") && !heard().contains("fine"),
-        "{}",
-        heard()
-    );
+    wait_until(|| heard().contains("notifications/cancelled"));
+    assert!(!heard().contains("fine"), "{}", heard());
     home.verify_all();
 }
 
@@ -63,7 +60,7 @@ fn a_script_that_computes_is_interrupted_too() {
     let report = started.wait().expect_code(130).json();
     assert_eq!(report["status"], "cancelled");
     assert!(
-        since.elapsed() < Duration::from_secs(1),
+        since.elapsed() < Duration::from_secs(10),
         "{:?}",
         since.elapsed()
     );
@@ -102,5 +99,5 @@ fn no_server_outlives_its_broker() {
         .lines()
         .find_map(|line| line.strip_prefix("pid "))
         .unwrap();
-    wait_until(|| !std::path::Path::new("/proc").join(pid).exists());
+    wait_until_gone(pid.parse().unwrap());
 }

@@ -1,6 +1,13 @@
 //! Questions of a run that the person at the host answers.
 
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use super::host::{House, tool};
 use super::*;
+use crate::approver::Never;
+use crate::broker::Broker;
 
 const CODE: &str = "try { return await word.ask({text: 'x'}) } catch (e) { return e.code }";
 
@@ -149,16 +156,39 @@ async fn a_run_that_does_not_wait_cannot_be_resumed() {
 }
 
 /// Its question is not needed any more when it returns.
-const LEAVES: &str = "word.ask({text: 'x'}).catch(() => {}); await word.echo({text: 'y'});
-    await new Promise((done) => setTimeout(done, 200)); return 2";
+const LEAVES: &str = "word.ask({text: 'x'}).catch(() => {}); await word.leave({}); return 2";
+
+/// A host, and the word at which `word.leave` comes back.
+async fn leaving(way: Way) -> (Host, Arc<Notify>) {
+    let leave = Arc::new(Notify::new());
+    let told = Arc::clone(&leave);
+    let until_told = move |args: Value| {
+        let told = Arc::clone(&told);
+        async move {
+            told.notified().await;
+            Ok(args)
+        }
+    };
+    let echo = async |args: Value| Ok(args);
+    let builder = Broker::builder()
+        .approver(Never)
+        .ask("word.ask")
+        .unwrap()
+        .tool(tool("word", "ask", "Is asked about.", echo))
+        .tool(tool("word", "leave", "Waits for a word.", until_told));
+    let house = House::built(builder, all()).await;
+    let host = house.host(way, json!({"elicitation": {"form": {}}})).await;
+    (host, leave)
+}
 
 #[tokio::test]
 async fn a_question_that_is_not_asked_any_more_is_taken_back_from_the_host() {
     for way in WAYS.into_iter().filter(|it| it.era == Era::Legacy) {
-        let mut host = Host::connect_as(way, all(), json!({"elicitation": {}})).await;
+        let (mut host, leave) = leaving(way).await;
         let params = json!({"name": "run_script", "arguments": {"code": LEAVES}});
         let id = host.begin("tools/call", params).await;
         let asked = host.asked().await;
+        leave.notify_one();
         let result = host.answer_to(id).await.unwrap();
         assert_eq!(result["structuredContent"]["value"], 2, "{way}: {result}");
         let is_taken_back = |it: &Value| {
@@ -175,14 +205,17 @@ async fn a_question_that_is_not_asked_any_more_is_taken_back_from_the_host() {
 #[tokio::test]
 async fn a_host_that_comes_back_without_an_answer_hears_the_end_of_what_went_on_meanwhile() {
     for way in WAYS.into_iter().filter(|it| it.era == Era::Modern) {
-        let capabilities = json!({"elicitation": {"form": {}}});
-        let mut host = Host::connect_as(way, all(), capabilities).await;
+        let (mut host, leave) = leaving(way).await;
         let mut params = json!({"name": "run_script", "arguments": {"code": LEAVES}});
-        let first = host.request("tools/call", params.clone()).await.unwrap();
-        assert_eq!(first["resultType"], "input_required", "{way}: {first}");
-        tokio::time::sleep(std::time::Duration::from_millis(400)).await;
-        params["requestState"] = first["requestState"].clone();
-        let second = host.request("tools/call", params).await.unwrap();
-        assert_eq!(second["structuredContent"]["value"], 2, "{way}: {second}");
+        let mut told = host.request("tools/call", params.clone()).await.unwrap();
+        assert_eq!(told["resultType"], "input_required", "{way}: {told}");
+        leave.notify_one();
+        // As long as the run goes on, its question is open.
+        while told["resultType"] == "input_required" {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            params["requestState"] = told["requestState"].clone();
+            told = host.request("tools/call", params.clone()).await.unwrap();
+        }
+        assert_eq!(told["structuredContent"]["value"], 2, "{way}: {told}");
     }
 }

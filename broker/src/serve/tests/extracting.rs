@@ -151,10 +151,20 @@ async fn a_host_that_cannot_sample_is_not_asked_and_nothing_leaves() {
 
 #[tokio::test]
 async fn a_value_and_an_answer_that_come_back_together_may_take_as_long_as_the_person() {
+    // What the run takes by itself has to fit into its own time on a busy machine too.
+    let mut told = come_back_late(1).await;
+    if told != json!([7, "y"]) {
+        told = come_back_late(6).await;
+    }
+    assert_eq!(told, json!([7, "y"]));
+}
+
+/// The value of a run whose host takes longer to answer than any call and any run may take.
+async fn come_back_late(slower: u64) -> Value {
     let echo = async |args: Value| Ok(args);
     let limits = Limits {
-        call_wall_ms_max: 1_000,
-        run_wall_ms_max: 1_500,
+        call_wall_ms_max: 1_000 * slower,
+        run_wall_ms_max: 1_500 * slower,
         ..Limits::default()
     };
     let builder = Broker::builder()
@@ -171,15 +181,19 @@ async fn a_value_and_an_answer_that_come_back_together_may_take_as_long_as_the_p
         const [a, b] = await Promise.all([read, word.ask({text: 'y'})]); return [a, b.text]";
     let mut params = json!({"name": "run_script", "arguments": {"code": code}});
     let first = host.request("tools/call", params.clone()).await.unwrap();
-    assert_eq!(first["inputRequests"].as_object().unwrap().len(), 2);
-    // Longer than any call and any run may take by itself.
-    tokio::time::sleep(std::time::Duration::from_millis(2_500)).await;
+    let asked = first["inputRequests"].as_object();
+    if asked.is_none_or(|it| it.len() != 2) {
+        return first;
+    }
+    tokio::time::sleep(std::time::Duration::from_millis(2_500 * slower)).await;
     params["requestState"] = first["requestState"].clone();
     params["inputResponses"] = json!({
         "extract-1": words("7"),
         "call-2": {"action": "accept", "content": {"decision": "allow"}},
     });
     let second = host.request("tools/call", params).await.unwrap();
-    let value = &second["structuredContent"]["value"];
-    assert_eq!(*value, json!([7, "y"]), "{second}");
+    match second["structuredContent"].get("value") {
+        Some(value) => value.clone(),
+        None => second,
+    }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
@@ -85,6 +86,8 @@ where
 
 /// With characters that nobody sees.
 const WAITS: &str = "Waits \u{200b}for ever\u{1b}. \u{202e}Really.";
+/// Longer than anything takes on a machine that is busy with other tests.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// The folder of tool files of a test.
 const FILES: &str = "tool_descriptions";
 
@@ -353,7 +356,8 @@ impl Host {
 
     /// The next message, whatever it is.
     pub(super) async fn hear(&mut self) -> Value {
-        self.heard.recv().await.expect("a message")
+        let message = tokio::time::timeout(PATIENCE, self.heard.recv()).await;
+        message.expect("a message in time").expect("a message")
     }
 
     pub(super) async fn answer_to(&mut self, id: u64) -> Result<Value, Value> {

@@ -253,14 +253,16 @@ async fn a_server_that_dies_loses_the_calls_in_flight_and_is_there_for_the_next(
         _ => vec![Say::Json(text(message, "fine"))],
     });
     let (connected, _) = fake.connect().await;
-    let waiting = tokio::spawn(connected.call(r#"{"do":"wait"}"#, 5_000));
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    let waiting = tokio::spawn(connected.call(r#"{"do":"wait"}"#, 60_000));
+    while connected.heard("tools/call").is_empty() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
     assert_eq!(
-        words(&connected.call(r#"{"do":"die"}"#, 5_000).await),
+        words(&connected.call(r#"{"do":"die"}"#, 60_000).await),
         "lost Disconnected"
     );
     assert_eq!(words(&waiting.await.unwrap()), "lost Disconnected");
-    assert_eq!(words(&connected.call("{}", 5_000).await), "fine");
+    assert_eq!(words(&connected.call("{}", 60_000).await), "fine");
     assert_eq!(connected.dials(), 2);
 }
 

@@ -121,14 +121,24 @@ impl Web {
     }
 
     pub(super) async fn connect(&self) -> (Upstream, Listed) {
+        // Nobody waits for them in vain, so they may be long.
+        let (probe, connect) = (Duration::from_secs(20), Duration::from_secs(60));
+        self.connect_within(probe, connect).await
+    }
+
+    pub(super) async fn connect_within(
+        &self,
+        probe: Duration,
+        connect: Duration,
+    ) -> (Upstream, Listed) {
         let url = ServerUrl::parse(&self.url).unwrap();
         let headers = vec![(
             "Authorization".to_owned(),
             Secret::new("Bearer header-secret"),
         )];
         let mut spec = ServerSpec::new("web", Transport::Http { url, headers });
-        spec.timeouts.probe = Duration::from_millis(300);
-        spec.timeouts.connect = Duration::from_secs(2);
+        spec.timeouts.probe = probe;
+        spec.timeouts.connect = connect;
         let caps = Caps {
             result_bytes_max: 100_000,
             list_page_bytes_max: 100_000,
@@ -162,7 +172,7 @@ pub(super) async fn call(upstream: &Upstream, arguments: &Value) -> Reply {
             &server,
             &tool,
             arguments.to_string().into_bytes(),
-            Duration::from_secs(5),
+            Duration::from_secs(30),
         )
         .await
 }

@@ -196,6 +196,7 @@ async fn a_call_that_was_given_up_is_still_with_the_server() {
 
 #[tokio::test]
 async fn a_late_answer_says_that_a_call_which_was_given_up_is_over() {
+    tokio::time::pause();
     let fake = Fake::new(|_, message| match message["method"].as_str() {
         Some("tools/call") if message["params"]["arguments"]["do"] == "nothing" => {
             vec![Say::After(Duration::from_millis(60), text(message, "late"))]
@@ -219,6 +220,7 @@ async fn a_late_answer_says_that_a_call_which_was_given_up_is_over() {
 
 #[tokio::test]
 async fn nobody_is_asked_while_somebody_reads_something_else_of_the_server() {
+    tokio::time::pause();
     let (connected, _) = slow_then_asking().connect().await;
     let server = connected.upstream.server(&ServerName("fake".into()));
     let fetch = Fetch {
@@ -228,6 +230,7 @@ async fn nobody_is_asked_while_somebody_reads_something_else_of_the_server() {
         bytes_max: usize::MAX,
     };
     let (behind, mut raised) = run(Abilities::ALL);
+    // The clock moves only when nobody has anything to do.
     let wall = Wall::new(Duration::from_millis(500));
     let reading = server.fetch(&fetch, &wall);
     let calling = async {
@@ -282,6 +285,7 @@ async fn several_calls_of_one_run_are_no_riddle() {
 
 #[tokio::test]
 async fn a_server_that_does_not_want_to_know_any_more_withdraws_what_it_asked() {
+    tokio::time::pause();
     let fake = Fake::new(move |_, message| match message["method"].as_str() {
         Some("tools/call") => {
             let params = json!({"requestId": "q", "reason": "enough"});
