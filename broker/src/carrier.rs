@@ -2,6 +2,7 @@
 //! back. Scripts never answer it, and never see what was said.
 
 mod remark;
+mod time;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,6 +14,7 @@ use tokio::sync::watch;
 
 pub use airlock_core::inquiry::Wants;
 pub use remark::{LogLevel, Remark, Remarks};
+pub use time::{Still, Time};
 
 /// What was said is on its way. Dropping it withdraws the inquiry.
 pub type Carrying<'a> = Pin<Box<dyn Future<Output = Said> + Send + 'a>>;
@@ -29,7 +31,8 @@ pub trait Carrier: Send + Sync {
         None
     }
 
-    fn carry(&self, inquiry: Inquiry) -> Carrying<'_>;
+    /// Whoever has to wait before the inquiry can be put lets its time stand still until then.
+    fn carry(&self, inquiry: Inquiry, time: Time) -> Carrying<'_>;
 
     /// Where what servers log goes; none where nobody wants to hear it.
     fn remarks(&self) -> Option<Remarks> {

@@ -16,6 +16,7 @@ pub(crate) use record::Record;
 pub(crate) async fn drive(spec: RunSpec, mut hands: Hands<'_>) -> Report {
     let (mut run, mut effects) = Run::start(spec, hands.now_ms());
     loop {
+        hands.note_reached(&run);
         if let Some(report) = hands.perform(effects, &run).await {
             return report;
         }

@@ -38,6 +38,6 @@ pub use airlock_core as core;
 pub use approver::Approver;
 pub use broker::{
     Broker, BuildError, Builder, Cancel, Check, CheckReport, Described, InProcessTool, Librarian,
-    NoChance, RunEvent, Running, Script, Seat, ServerState, ServerStatus, ToolFailure,
+    NoChance, Reached, RunEvent, Running, Script, Seat, ServerState, ServerStatus, ToolFailure,
 };
 pub use extract::{Extracting, Extraction, Extractor};

@@ -108,6 +108,10 @@ pub enum Event {
         call: CallId,
         used: Result<Use, String>,
     },
+    /// So many values that are read are in the hands of a host that is away, from now on.
+    InHand {
+        calls: u32,
+    },
     Woke,
     /// Somebody outside wants the run to end.
     Cancelled {

@@ -95,6 +95,8 @@ pub struct Run {
     calls: Calls,
     grants: Grants,
     inquiries: Inquiries,
+    /// Values that are read by a host that is away.
+    in_hand: u32,
     watch: Option<Watch>,
     console: Console,
     /// What the guest has not been told yet, in the order in which it happened.
@@ -187,6 +189,7 @@ impl Run {
             Event::Inquired(inquiry) => self.inquired(&inquiry),
             Event::InquiryEnded { inquiry, end } => self.inquiry_ended(inquiry, end),
             Event::Claimed { call, used } => self.claimed(call, used),
+            Event::InHand { calls } => self.in_hand = calls,
             Event::Woke => self.clock.forget_alarm(),
             Event::AppendFailed { .. } => {}
         }

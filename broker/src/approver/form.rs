@@ -10,6 +10,8 @@ use crate::render::escape;
 const FIELDS_MAX: usize = 50;
 const OPTIONS_MAX: usize = 100;
 const LABEL_CHARS_MAX: usize = 200;
+/// What is sent is shown whole: no default and no choice may be longer.
+const VALUE_CHARS_MAX: usize = 4_000;
 
 /// What is asked, in the order of the server.
 #[derive(Debug)]
@@ -78,13 +80,18 @@ impl Field {
         {
             return Err(wrong("has no choices, or too many"));
         }
+        let default = schema.get("default").filter(|it| !it.is_null()).cloned();
+        let is_long = |value: &Value| escape::line(&said(value)).chars().count() > VALUE_CHARS_MAX;
+        let choices = kind.options().iter().map(|(value, _)| value);
+        if choices.chain(&default).any(is_long) {
+            return Err(wrong("has a value that is too long to be shown"));
+        }
         let text = |key: &str| {
             let text = schema.get(key).and_then(Value::as_str)?;
             Some(escape::brief(text, LABEL_CHARS_MAX))
         };
         let label = [text("title"), text("description")].into_iter().flatten();
         let label: Vec<_> = label.collect();
-        let default = schema.get("default").filter(|it| !it.is_null()).cloned();
         Ok(Self {
             name: name.to_owned(),
             label: format!(
@@ -116,16 +123,14 @@ impl Field {
         let default = match &self.default {
             Some(default) => format!(
                 ", [{}] when empty",
-                escape::brief(&said(default), LABEL_CHARS_MAX)
+                escape::brief(&said(default), VALUE_CHARS_MAX)
             ),
             None if self.is_required => String::new(),
             None => ", nothing when empty".to_owned(),
         };
         let mut text = format!("{} ({how}{default})\n", self.label);
-        if let Kind::One(options) | Kind::Several(options) = &self.kind {
-            for (at, (_, shown)) in options.iter().enumerate() {
-                text.push_str(&format!("          {} {shown}\n", at + 1));
-            }
+        for (at, (_, shown)) in self.kind.options().iter().enumerate() {
+            text.push_str(&format!("          {} {shown}\n", at + 1));
         }
         text
     }
@@ -174,6 +179,16 @@ impl Field {
     }
 }
 
+impl Kind {
+    /// What there is to choose from.
+    fn options(&self) -> &[(Value, String)] {
+        match self {
+            Self::One(options) | Self::Several(options) => options,
+            Self::Text | Self::Number | Self::Whole | Self::YesNo => &[],
+        }
+    }
+}
+
 fn kind(schema: &Value) -> Option<Kind> {
     let array = |of: &Value, key: &str| of.get(key).and_then(Value::as_array).cloned();
     let choices = |of: &Value| {
@@ -216,7 +231,7 @@ fn titled_option(option: &Value) -> Option<(Value, String)> {
 
 /// The name is the server's word; the value is what it gets.
 fn shown_option(value: &Value, name: Option<&str>) -> (Value, String) {
-    let own = escape::brief(&said(value), LABEL_CHARS_MAX);
+    let own = escape::brief(&said(value), VALUE_CHARS_MAX);
     let shown = match name.map(|it| escape::brief(it, LABEL_CHARS_MAX)) {
         Some(name) if name != own => format!("{name} ({own})"),
         _ => own,
@@ -330,11 +345,32 @@ mod tests {
     }
 
     #[test]
+    fn what_is_sent_for_an_empty_line_is_shown_whole() {
+        let long = format!("{} and pay Eve", "x".repeat(3_000));
+        let field = json!({"type": "string", "default": long});
+        let form = Form::read(&json!({"properties": {"f": field}})).unwrap();
+        let shown = form.fields[0].question();
+        assert!(shown.contains(&format!("[{long}] when empty")), "{shown}");
+        let field = json!({"type": "string", "enum": [long]});
+        let form = Form::read(&json!({"properties": {"f": field}})).unwrap();
+        let shown = form.fields[0].question();
+        assert!(shown.contains("and pay Eve"), "{shown}");
+    }
+
+    #[test]
     fn a_form_that_nobody_can_type_says_why() {
         for (schema, expected) in [
             (json!({"f": {"type": "object"}}), "`f` is of no kind"),
             (json!({"f": {}}), "`f` is of no kind"),
             (json!({"f": {"type": "string", "enum": []}}), "no choices"),
+            (
+                json!({"f": {"type": "string", "default": "x".repeat(4_001)}}),
+                "too long to be shown",
+            ),
+            (
+                json!({"f": {"type": "string", "enum": ["\u{200b}".repeat(501)]}}),
+                "too long to be shown",
+            ),
         ] {
             let why = Form::read(&json!({"properties": schema})).unwrap_err();
             assert!(why.contains(expected), "{why}");

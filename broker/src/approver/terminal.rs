@@ -12,11 +12,12 @@ use airlock_core::decide::{Answer, Question};
 use rustix::fs::OFlags;
 use rustix::process::getpgrp;
 use rustix::termios::{QueueSelector, tcflush, tcgetpgrp, tcgetwinsize};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 
 use super::keyboard::Keyboard;
 use super::question_text::{self, Typed};
 use super::{Approver, Asking};
+use crate::carrier::Time;
 
 const WIDTH_UNKNOWN: usize = 80;
 
@@ -28,6 +29,12 @@ pub struct Terminal {
 
 /// A process has one terminal, whoever asks there.
 static TURN: Mutex<()> = Mutex::const_new(());
+
+/// Nothing of the time passes before it is somebody's turn.
+async fn turn(time: &Time) -> MutexGuard<'static, ()> {
+    let _still = time.stand_still();
+    TURN.lock().await
+}
 
 impl Terminal {
     /// Fails when this process has no terminal, or is in its background.
@@ -131,4 +138,31 @@ fn open(flags: OFlags) -> io::Result<File> {
     options.read(true).write(true);
     options.custom_flags((flags | OFlags::NOCTTY).bits().cast_signed());
     options.open("/dev/tty")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_of_a_form_begins_with_its_turn() {
+        let before = TURN.lock().await;
+        let time = Time::new(Duration::from_secs(10));
+        let form = async {
+            let _turn = turn(&time).await;
+            sleep(Duration::from_secs(60)).await;
+        };
+        let somebody_else = async {
+            sleep(Duration::from_secs(100)).await;
+            drop(before);
+        };
+        let begun = Instant::now();
+        let (over, ()) = futures_util::join!(time.limit(form), somebody_else);
+        assert!(over.is_err());
+        assert_eq!(begun.elapsed().as_secs(), 110);
+    }
 }

@@ -2,7 +2,7 @@
 //! it: nothing of it is decided by rules, and nothing stands in a journal. What it
 //! reads counts as read where anything is watched.
 
-use airlock_core::flow::Carried;
+use airlock_core::flow::Labels;
 use airlock_core::id::{ServerName, ToolId, ToolName};
 
 use super::Broker;
@@ -28,18 +28,14 @@ impl Broker {
         fetched
     }
 
-    /// What a session carries that has read something of a server: what is said of the
+    /// What a session carries that has heard something of a server: what is said of the
     /// server itself, and the worst where nothing is said.
-    pub(crate) fn carried_from(&self, server: &ServerName) -> Option<Carried> {
+    pub(crate) fn labels_of(&self, server: &ServerName) -> Option<Labels> {
         self.0.flow.as_ref()?;
         let nothing_of_its = ToolId {
             server: server.clone(),
             tool: ToolName("".into()),
         };
-        let labelling = self.0.sayings.labelling(&nothing_of_its);
-        Some(Carried {
-            labels: labelling.reads,
-            ..Carried::default()
-        })
+        Some(self.0.sayings.labelling(&nothing_of_its).reads)
     }
 }

@@ -12,6 +12,7 @@ use codegen::declare::Level;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::carrier::Time;
 use crate::config::PolicyConfig;
 use crate::embeddings_file;
 use crate::extract::{Extracting, Extraction};
@@ -218,7 +219,7 @@ async fn with_a_model_search_also_knows_words_of_one_meaning() {
 struct Reads;
 
 impl Extractor for Reads {
-    fn extract(&self, wanted: Extraction) -> Extracting<'_> {
+    fn extract(&self, wanted: Extraction, _: Time) -> Extracting<'_> {
         Box::pin(std::future::ready(Ok(
             json!({"saw": wanted.value}).to_string()
         )))

@@ -2,8 +2,9 @@
 //! is asked in that session, who tells its scripts about tools, and who reads for them.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use airlock_core::flow::Labels;
 use airlock_core::session::Disclosed;
 
 use super::Librarian;
@@ -24,6 +25,8 @@ pub struct Seat {
     pub carrier: Option<Arc<dyn Carrier>>,
     /// Answers `airlock.extract`, where the broker itself has nobody for it.
     pub extractor: Option<Arc<dyn Extractor>>,
+    /// Says what has reached the run, before anything of it is told to anybody.
+    pub reached: Reached,
 }
 
 impl fmt::Debug for Seat {
@@ -34,5 +37,27 @@ impl fmt::Debug for Seat {
             f,
             "Seat({disclosed:?}, own approver: {approver}, own carrier: {carrier})"
         )
+    }
+}
+
+/// What has reached a run while it goes on, for whoever tells its host something of it before its
+/// end. Cheap to clone; all clones are about the same run.
+#[derive(Debug, Clone, Default)]
+pub struct Reached(Arc<Mutex<Labels>>);
+
+impl Reached {
+    /// Nothing where no flow is watched.
+    #[must_use]
+    pub fn labels(&self) -> Labels {
+        let labels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        labels.clone()
+    }
+
+    /// It only grows.
+    pub(crate) fn note(&self, reached: &Labels) {
+        let mut labels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if *labels != *reached {
+            labels.clone_from(reached);
+        }
     }
 }

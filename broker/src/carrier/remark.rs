@@ -3,6 +3,8 @@
 
 use airlock_core::id::ServerName;
 use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::mpsc;
 
 /// Remarks that wait for a host to read them; what is logged meanwhile is dropped.
@@ -37,6 +39,7 @@ pub struct Remark {
 pub struct Remarks {
     level: LogLevel,
     to: mpsc::Sender<Remark>,
+    lost: Arc<AtomicU64>,
 }
 
 impl LogLevel {
@@ -68,7 +71,14 @@ impl Remarks {
     #[must_use]
     pub fn new(level: LogLevel) -> (Self, mpsc::Receiver<Remark>) {
         let (to, remarks) = mpsc::channel(WAITING_MAX);
-        (Self { level, to }, remarks)
+        let lost = Arc::default();
+        (Self { level, to, lost }, remarks)
+    }
+
+    /// How many were dropped because nobody read them in time.
+    #[must_use]
+    pub fn lost(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.lost)
     }
 
     pub(crate) fn level(&self) -> LogLevel {
@@ -77,8 +87,8 @@ impl Remarks {
 
     /// Nobody waits for a host that does not read.
     pub(crate) fn add(&self, remark: Remark) {
-        if remark.level >= self.level {
-            let _ = self.to.try_send(remark);
+        if remark.level >= self.level && self.to.try_send(remark).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -110,5 +120,6 @@ mod tests {
             remarks.add(remark(LogLevel::Error));
         }
         assert_eq!(passed.len(), WAITING_MAX);
+        assert_eq!(remarks.lost().load(Ordering::Relaxed), WAITING_MAX as u64);
     }
 }

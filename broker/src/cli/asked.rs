@@ -2,7 +2,7 @@
 //! answers, and where there is none it is declined, and said.
 
 use crate::approver::Terminal;
-use crate::carrier::{Abilities, Carrier, Carrying, Inquiry, Said, Wants};
+use crate::carrier::{Abilities, Carrier, Carrying, Inquiry, Said, Time, Wants};
 use crate::render::escape;
 
 use super::screen::Screen;
@@ -31,11 +31,11 @@ impl Carrier for Asked {
         }
     }
 
-    fn carry(&self, inquiry: Inquiry) -> Carrying<'_> {
+    fn carry(&self, inquiry: Inquiry, time: Time) -> Carrying<'_> {
         Box::pin(async move {
             if let Some(terminal) = &self.terminal {
                 self.screen.clear_progress();
-                return terminal.inquire(&inquiry).await;
+                return terminal.inquire(&inquiry, &time).await;
             }
             let server = escape::line(&inquiry.server.0);
             let what = match inquiry.wants {

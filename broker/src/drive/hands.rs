@@ -23,8 +23,8 @@ use super::inquiries::Inquiries;
 use super::record::RecordError;
 use super::strike;
 use crate::approver::Approver;
-use crate::broker::{Along, Cancel, Inner, Librarian, RunEvent, own};
-use crate::carrier::Carrier;
+use crate::broker::{Along, Cancel, Inner, Librarian, Reached, RunEvent, own};
+use crate::carrier::{Carrier, Time};
 use crate::extract::{self, Extractor};
 use crate::sandbox::{Guest, GuestBounds};
 use crate::telemetry::TraceIds;
@@ -40,6 +40,7 @@ pub(crate) struct Hands<'a> {
     librarian: Option<&'a dyn Librarian>,
     extractor: Option<&'a dyn Extractor>,
     trace: Option<TraceIds>,
+    reached: Reached,
     record: Record,
     watch: &'a mut dyn FnMut(RunEvent),
     guest: Option<Guest>,
@@ -47,10 +48,12 @@ pub(crate) struct Hands<'a> {
     pub(super) asks: Open<'a, Answer>,
     pub(super) claims: Open<'a, Result<Use, String>>,
     pub(super) inquiries: Inquiries<'a>,
-    /// A call or question is withdrawn by dropping its future.
     /// The time of each extraction, which may stand still.
     pub(super) extractions: HashMap<CallId, (Wall, Option<Held>)>,
+    /// A call or question is withdrawn by dropping its future.
     pub(super) aborts: HashMap<CallId, AbortHandle>,
+    /// Extractions with which a host is away.
+    in_hand: u32,
     pub(super) alarm: Option<Pin<Box<Sleep>>>,
     /// Heard and not yet handed on.
     pub(super) heard: Vec<Event>,
@@ -72,6 +75,7 @@ impl<'a> Hands<'a> {
             librarian: None,
             extractor: None,
             trace: None,
+            reached: Reached::default(),
             record,
             watch,
             guest: None,
@@ -81,6 +85,7 @@ impl<'a> Hands<'a> {
             inquiries: Inquiries::new(None),
             extractions: HashMap::new(),
             aborts: HashMap::new(),
+            in_hand: 0,
             alarm: None,
             heard: Vec::new(),
             is_cancelled: false,
@@ -113,6 +118,18 @@ impl<'a> Hands<'a> {
     /// Who reads values for the script.
     pub(crate) fn with_extractor(self, extractor: Option<&'a dyn Extractor>) -> Self {
         Self { extractor, ..self }
+    }
+
+    /// Who wants to know what has reached the run.
+    pub(crate) fn with_reached(self, reached: Reached) -> Self {
+        Self { reached, ..self }
+    }
+
+    /// Said before anything is done that may tell somebody of it.
+    pub(super) fn note_reached(&self, run: &Run) {
+        if let Some(labels) = run.reached() {
+            self.reached.note(labels);
+        }
     }
 
     /// The trace that requests belong to.
@@ -233,8 +250,10 @@ impl<'a> Hands<'a> {
     fn extract(&mut self, call: AuthorizedCall) {
         let (extractor, limits) = (self.extractor, self.limits);
         let wall = Wall::new(Duration::from_millis(limits.call_wall_ms_max));
+        let in_hand_max = Duration::from_millis(limits.ask_wall_ms_max);
+        let time = Time::of(wall.clone(), in_hand_max);
         let CallParts { id, args, .. } = call.into_parts();
-        let reply = async move { extract::reply(extractor, args.value(), &limits).await };
+        let reply = async move { extract::reply(extractor, args.value(), &limits, time).await };
         self.extractions.insert(id, (wall.clone(), None));
         self.begin(id, wall, Box::pin(reply), extract::late);
     }
@@ -309,6 +328,14 @@ impl<'a> Hands<'a> {
             } else if !is_asking {
                 *held = None;
             }
+        }
+        let is_in_hand =
+            |(wall, held): &&(Wall, Option<Held>)| wall.holds() > u32::from(held.is_some());
+        let in_hand = self.extractions.values().filter(is_in_hand).count();
+        let in_hand = u32::try_from(in_hand).unwrap_or(u32::MAX);
+        if in_hand != self.in_hand {
+            self.in_hand = in_hand;
+            self.heard.push(Event::InHand { calls: in_hand });
         }
     }
 

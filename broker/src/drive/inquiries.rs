@@ -16,7 +16,7 @@ use futures_util::stream::FuturesUnordered;
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::carrier::{Carrier, Inquiry, Said};
+use crate::carrier::{Carrier, Inquiry, Said, Time};
 use crate::config::Secrets;
 use crate::upstream::inquiry::{self, Behind, InquiryDesk, Raised, Told};
 use crate::upstream::wall::Wall;
@@ -140,12 +140,13 @@ impl<'a> Inquiries<'a> {
         let Some(inquiry) = open.inquiry.take() else {
             return;
         };
+        let time = Time::new(within);
         let said = if open.is_unfit {
             Box::pin(ready(inquiry::unfit("a name in it is a known credential")))
         } else {
-            carrier.carry(inquiry)
+            carrier.carry(inquiry, time.clone())
         };
-        let bounded = async move { (id, tokio::time::timeout(within, said).await.ok()) };
+        let bounded = async move { (id, time.limit(said).await.ok()) };
         let (abort, registration) = AbortHandle::new_pair();
         open.abort = Some(abort);
         self.carried

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{Extracting, Extraction, Extractor};
+use crate::carrier::Time;
 use crate::program::Program;
 
 /// One process for each value.
@@ -35,7 +36,7 @@ impl Command {
 }
 
 impl Extractor for Command {
-    fn extract(&self, wanted: Extraction) -> Extracting<'_> {
+    fn extract(&self, wanted: Extraction, _: Time) -> Extracting<'_> {
         Box::pin(async move {
             let said = self.ask(&wanted).await;
             said.map_err(|why| format!("the configured command gave no answer: {why}"))
@@ -46,6 +47,10 @@ impl Extractor for Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn time() -> Time {
+        Time::new(Duration::from_secs(60))
+    }
 
     async fn check(script: &str, expected: Result<&str, &str>) {
         let program = Program {
@@ -58,7 +63,7 @@ mod tests {
             value: json!("Ada, 36"),
             schema: json!({"type": "integer"}),
         };
-        match (command.extract(wanted).await, expected) {
+        match (command.extract(wanted, time()).await, expected) {
             (Ok(said), Ok(text)) => assert_eq!(said.trim(), text, "{script}"),
             (Err(why), Err(word)) => assert!(why.contains(word), "{script}: {why}"),
             (said, _) => panic!("{script}: {said:?}"),
@@ -88,10 +93,10 @@ mod tests {
         };
         let slow = program("sleep", &["100"]);
         let slow = Command::new(slow, Duration::from_millis(20), 100);
-        let why = slow.extract(wanted()).await.unwrap_err();
+        let why = slow.extract(wanted(), time()).await.unwrap_err();
         assert!(why.contains("longer than 20 ms"), "{why}");
         let absent = Command::new(program("/nowhere", &[]), Duration::from_secs(5), 100);
-        let why = absent.extract(wanted()).await.unwrap_err();
+        let why = absent.extract(wanted(), time()).await.unwrap_err();
         assert!(why.contains("cannot be started"), "{why}");
     }
 }

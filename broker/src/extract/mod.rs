@@ -16,6 +16,8 @@ use serde_json::Value;
 
 pub(crate) use command::Command;
 
+use crate::carrier::Time;
+
 /// Findings that a script is told.
 const FINDINGS_MAX: usize = 3;
 
@@ -33,7 +35,8 @@ pub type Extracting<'a> = Pin<Box<dyn Future<Output = Result<String, String>> + 
 /// Who reads a value for a script. Whoever it is gets to see the value, and so each use is
 /// decided like a call of a server's tool.
 pub trait Extractor: Send + Sync {
-    fn extract(&self, wanted: Extraction) -> Extracting<'_>;
+    /// Whoever goes away with it lets the time stand still meanwhile.
+    fn extract(&self, wanted: Extraction, time: Time) -> Extracting<'_>;
 }
 
 /// The reply to a call of `airlock.extract`.
@@ -41,6 +44,7 @@ pub(crate) async fn reply(
     extractor: Option<&dyn Extractor>,
     args: &Value,
     limits: &Limits,
+    time: Time,
 ) -> Reply {
     let Some(extractor) = extractor else {
         let message = "nobody reads values here: the host offers no sampling, and no [extract] \
@@ -56,7 +60,7 @@ pub(crate) async fn reply(
         Ok(schema) => schema,
         Err(bad) => return failed(format!("the schema cannot be used: {bad}"), false),
     };
-    let answer = extractor.extract(wanted).await;
+    let answer = extractor.extract(wanted, time).await;
     let fitting = answer.and_then(|text| fitting(&text, &schema, limits));
     match fitting {
         Ok(text) => Reply::Result {
@@ -122,10 +126,14 @@ mod tests {
     struct Says(Result<&'static str, &'static str>);
 
     impl Extractor for Says {
-        fn extract(&self, _: Extraction) -> Extracting<'_> {
+        fn extract(&self, _: Extraction, _: Time) -> Extracting<'_> {
             let said = self.0.map(str::to_owned).map_err(str::to_owned);
             Box::pin(std::future::ready(said))
         }
+    }
+
+    fn time() -> Time {
+        Time::new(std::time::Duration::from_secs(60))
     }
 
     async fn check(said: Result<&'static str, &'static str>, expected: Result<&str, &str>) {
@@ -136,7 +144,7 @@ mod tests {
         });
         let args = json!({"value": "…", "schema": schema});
         let says = Says(said);
-        match reply(Some(&says), &args, &Limits::default()).await {
+        match reply(Some(&says), &args, &Limits::default(), time()).await {
             Reply::Result {
                 structured_content, ..
             } => {
@@ -168,11 +176,11 @@ mod tests {
     async fn without_a_reader_or_a_schema_nothing_leaves() {
         let limits = Limits::default();
         let args = json!({"value": 1, "schema": {"type": "string"}});
-        let nobody = reply(None, &args, &limits).await;
+        let nobody = reply(None, &args, &limits, time()).await;
         assert!(matches!(nobody, Reply::Failed { left: false, .. }));
         let args = json!({"value": 1, "schema": {"type": "sting"}});
         let says = Says(Ok("1"));
-        let refused = reply(Some(&says), &args, &limits).await;
+        let refused = reply(Some(&says), &args, &limits, time()).await;
         assert!(
             matches!(refused, Reply::Failed { left: false, .. }),
             "{refused:?}"

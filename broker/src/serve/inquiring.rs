@@ -9,10 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::{Value, json};
 
 use super::asking;
+use super::request::Request;
 use super::rpc::put;
 use super::seal;
-use super::wish::Wishes;
-use crate::carrier::{Abilities, Carrier, Carrying, Inquiry, Remarks, Wants};
+use super::session::HostSession;
+use super::wish::{Clock, Wishes};
+use crate::broker::Broker;
+use crate::carrier::{Abilities, Carrier, Carrying, Inquiry, Remarks, Time, Wants};
 use crate::render::escape;
 use crate::upstream::Era;
 use crate::upstream::inquiry::unfit;
@@ -25,8 +28,10 @@ pub(super) const SERVER_KEY: &str = "dev.airlock/server";
 #[derive(Debug)]
 pub(super) struct ToHost {
     wishes: Wishes,
+    broker: Broker,
     abilities: Abilities,
-    session: Arc<str>,
+    session: Arc<HostSession>,
+    host: Arc<str>,
     era: Era,
     remarks: Option<Remarks>,
     latest: AtomicU64,
@@ -35,15 +40,17 @@ pub(super) struct ToHost {
 impl ToHost {
     pub(super) fn new(
         wishes: Wishes,
-        abilities: Abilities,
-        (session, era): (&str, Era),
+        broker: &Broker,
+        (request, abilities): (&Request, Abilities),
         remarks: Option<Remarks>,
     ) -> Self {
         Self {
             wishes,
+            broker: broker.clone(),
             abilities,
-            session: session.into(),
-            era,
+            session: Arc::clone(&request.session),
+            host: request.session.id.as_str().into(),
+            era: request.era,
             remarks,
             latest: AtomicU64::new(0),
         }
@@ -74,14 +81,14 @@ impl Carrier for ToHost {
     }
 
     fn host(&self) -> Option<Arc<str>> {
-        Some(Arc::clone(&self.session))
+        Some(Arc::clone(&self.host))
     }
 
     fn remarks(&self) -> Option<Remarks> {
         self.remarks.clone()
     }
 
-    fn carry(&self, inquiry: Inquiry) -> Carrying<'_> {
+    fn carry(&self, inquiry: Inquiry, time: Time) -> Carrying<'_> {
         Box::pin(async move {
             let number = self.latest.fetch_add(1, Ordering::Relaxed) + 1;
             let key = format!("inquiry-{number}");
@@ -90,7 +97,10 @@ impl Carrier for ToHost {
                     if inquiry.wants == Wants::Address {
                         self.identify(&mut params, &key);
                     }
-                    self.wishes.want(key, method, params).await
+                    // Whoever is asked has heard it, whatever comes of the run.
+                    self.session.hear_from(&self.broker, &inquiry.server);
+                    let clock = Clock::InTurn(time.stand_still());
+                    self.wishes.want_by(key, (method, params), clock).await
                 }
                 Err(why) => unfit(why),
             }

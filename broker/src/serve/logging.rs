@@ -2,13 +2,17 @@
 //! server's name, with nothing hidden in it, and from the level on that the host
 //! wants. A host of the older era says which once, one of the newer with each request.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::inquiring::SERVER_KEY;
 use super::request::Request;
 use super::rpc::Refusal;
-use crate::carrier::{LogLevel, Remark};
+use crate::broker::Broker;
+use crate::carrier::{LogLevel, Remark, Remarks};
 use crate::render::escape;
 use crate::upstream::Era;
 
@@ -25,13 +29,25 @@ const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 /// The remarks of one run on their way to whoever follows it.
 #[derive(Debug)]
 pub(super) struct Remarked {
+    broker: Broker,
     remarks: Option<mpsc::Receiver<Remark>>,
     told: usize,
+    /// What nobody read in time.
+    lost: Arc<AtomicU64>,
 }
 
 impl Remarked {
-    pub(super) fn new(remarks: Option<mpsc::Receiver<Remark>>) -> Self {
-        Self { remarks, told: 0 }
+    /// Nothing where nobody wants to hear any; otherwise also where servers bring theirs.
+    pub(super) fn of(request: &Request, broker: &Broker, passes: bool) -> (Self, Option<Remarks>) {
+        let level = level_of(request).filter(|_| passes);
+        let (remarks, told) = level.map(Remarks::new).unzip();
+        let remarked = Self {
+            broker: broker.clone(),
+            remarks: told,
+            told: 0,
+            lost: remarks.as_ref().map(Remarks::lost).unwrap_or_default(),
+        };
+        (remarked, remarks)
     }
 
     /// The next one; never when there will be none.
@@ -49,27 +65,56 @@ impl Remarked {
         }
     }
 
-    /// What has come before the end of the run, so that it is told before that.
+    /// What has come before the end of the run, so that it is told before that; and how much
+    /// was not.
     pub(super) async fn tell_rest(&mut self, request: &Request) {
         while let Some(Ok(remark)) = self.remarks.as_mut().map(mpsc::Receiver::try_recv) {
-            self.tell(request, remark).await;
+            self.tell(request, remark);
+        }
+        let lost = self.lost.swap(0, Ordering::Relaxed);
+        if let Some(words) = lost_in_words(request, lost) {
+            // The run is over, and waits for nobody.
+            request.peer.notify(METHOD, &words).await;
         }
     }
 
-    pub(super) async fn tell(&mut self, request: &Request, remark: Remark) {
+    /// A log holds up no run: what the host does not read in time is counted.
+    pub(super) fn tell(&mut self, request: &Request, remark: Remark) {
         let is_wanted = level_of(request).is_some_and(|wanted| remark.level >= wanted);
         if !is_wanted || self.told > REMARKS_MAX {
             return;
         }
+        let lost = self.lost.load(Ordering::Relaxed);
+        if let Some(words) = lost_in_words(request, lost) {
+            if !request.peer.try_notify(METHOD, &words) {
+                self.lost.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+            self.lost.fetch_sub(lost, Ordering::Relaxed);
+        }
         self.told += 1;
         let params = if self.told > REMARKS_MAX {
-            let data = format!("more than {REMARKS_MAX} messages in one run; the rest is left out");
-            json!({"level": "warning", "logger": "airlock", "data": data})
+            of_ours(&format!(
+                "more than {REMARKS_MAX} messages in one run; the rest is left out"
+            ))
         } else {
+            request.session.hear_from(&self.broker, &remark.server);
             params(remark)
         };
-        request.peer.notify(METHOD, &params).await;
+        if !request.peer.try_notify(METHOD, &params) {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
     }
+}
+
+fn lost_in_words(request: &Request, lost: u64) -> Option<Value> {
+    let is_wanted = level_of(request).is_some_and(|wanted| wanted <= LogLevel::Warning);
+    let words = format!("messages that were dropped, since nobody read them in time: {lost}");
+    (lost > 0 && is_wanted).then(|| of_ours(&words))
+}
+
+fn of_ours(text: &str) -> Value {
+    json!({"level": "warning", "logger": "airlock", "data": text})
 }
 
 /// From which level on the host of a request wants to hear what is logged; none when not at all.
@@ -139,7 +184,13 @@ fn escape_texts(value: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::broker::Cancel;
+    use crate::scratch::Scratch;
+    use crate::serve::peer::Peer;
+    use crate::serve::session::HostSession;
+    use crate::serve::settings::Settings;
     use airlock_core::id::ServerName;
+    use serde_json::value::RawValue;
 
     fn told(logger: Option<&str>, data: Value) -> Value {
         params(Remark {
@@ -170,5 +221,68 @@ mod tests {
         let said = remark["data"].as_str().unwrap();
         assert!(said.ends_with("… and more, 20004 bytes in all"), "{said}");
         assert!(said.len() < 3_000);
+    }
+
+    /// A host that has not read anything, and has room for two messages.
+    fn deaf() -> (Request, mpsc::Receiver<Vec<u8>>) {
+        let (outbox, told) = mpsc::channel(2);
+        let session = HostSession::new("s".into(), &Settings::default(), 0);
+        let request = Request {
+            session: Arc::new(session),
+            peer: Peer::new(outbox),
+            id: RawValue::from_string("1".into()).unwrap(),
+            era: Era::Legacy,
+            params: json!({}),
+            cancel: Cancel::new(),
+            handle: None,
+        };
+        (request, told)
+    }
+
+    #[tokio::test]
+    async fn a_host_that_does_not_read_holds_up_nothing_and_hears_how_much_it_missed() {
+        let scratch = Scratch::new();
+        let builder = Broker::builder().state_dir(scratch.path());
+        let broker = builder.build().await.unwrap();
+        let (request, mut told) = deaf();
+        let (mut remarked, remarks) = Remarked::of(&request, &broker, true);
+        let remark = |n: u64| Remark {
+            server: ServerName("files".into()),
+            level: LogLevel::Info,
+            logger: None,
+            data: n.into(),
+        };
+        for n in 1..=5 {
+            remarked.tell(&request, remark(n));
+        }
+        let mut said = || {
+            let message: Value = serde_json::from_slice(&told.try_recv().unwrap()).unwrap();
+            message["params"]["data"].to_string()
+        };
+        assert_eq!([said(), said()], ["1", "2"]);
+        // The way is free again.
+        remarked.tell(&request, remark(6));
+        let lost = "\"messages that were dropped, since nobody read them in time: 3\"";
+        assert_eq!([said(), said()], [lost, "6"]);
+        // More than wait for anybody.
+        let remarks = remarks.unwrap();
+        (0..300).for_each(|n| remarks.add(remark(n)));
+        drop(remarks);
+        let rest = remarked.tell_rest(&request);
+        let hears = async {
+            let (mut heard, mut lost) = (0, 0);
+            while heard + lost < 300 {
+                let message: Value = serde_json::from_slice(&told.recv().await.unwrap()).unwrap();
+                let data = &message["params"]["data"];
+                let number = data
+                    .as_str()
+                    .and_then(|it| it.rsplit_once(' ')?.1.parse().ok());
+                heard += u64::from(data.is_number());
+                lost += number.unwrap_or(0);
+            }
+            (heard, lost)
+        };
+        let ((), (heard, lost)) = futures_util::join!(rest, hears);
+        assert_eq!((heard, lost), (1, 299));
     }
 }

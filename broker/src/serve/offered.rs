@@ -73,9 +73,7 @@ fn unusable(why: &str) -> Unfetched {
 
 /// The session is labelled with what the server reads.
 fn count_as_read(shelf: &Shelf, request: &Request, server: &ServerName) {
-    if let Some(carried) = shelf.broker.carried_from(server) {
-        request.session.carry(&carried);
-    }
+    request.session.hear_from(&shelf.broker, server);
 }
 
 fn refusal(server: &ServerName, unfetched: Unfetched) -> Refusal {

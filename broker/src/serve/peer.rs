@@ -44,6 +44,12 @@ impl Peer {
             .await;
     }
 
+    /// False when there is no room for it right now; nobody waits for that.
+    pub(super) fn try_notify(&self, method: &str, params: &Value) -> bool {
+        let message = jsonrpc::notification(method, &params.to_string());
+        self.outbox.try_send(message).is_ok()
+    }
+
     /// Asks the host. Nothing is said when it is gone. Dropping this takes the question back.
     pub(super) async fn ask(&self, open: &OpenRequests, method: &str, params: &Value) -> Said {
         let (id, answer) = open.begin();

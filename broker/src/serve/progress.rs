@@ -28,6 +28,11 @@ impl<'a> Progress<'a> {
         }
     }
 
+    /// What is told of it holds words of the script, and so whatever the script has read.
+    pub(super) fn tells(&self, event: &RunEvent) -> bool {
+        self.token.is_some() && matches!(event, RunEvent::Console { .. })
+    }
+
     pub(super) async fn tell(&mut self, event: &RunEvent) {
         let Some(token) = self.token else { return };
         let Some(line) = self.line(event) else { return };

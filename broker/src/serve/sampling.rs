@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::{Value, json};
 
 use super::rpc::shown;
-use super::wish::Wishes;
-use crate::carrier::Said;
+use super::wish::{Clock, Wishes};
+use crate::carrier::{Said, Time};
 use crate::extract::{Extracting, Extraction, Extractor};
 
 const METHOD: &str = "sampling/createMessage";
@@ -34,11 +34,12 @@ impl HostModel {
 }
 
 impl Extractor for HostModel {
-    fn extract(&self, wanted: Extraction) -> Extracting<'_> {
+    fn extract(&self, wanted: Extraction, time: Time) -> Extracting<'_> {
         Box::pin(async move {
             let number = self.latest.fetch_add(1, Ordering::Relaxed) + 1;
             let key = format!("extract-{number}");
-            match self.wishes.want(key, METHOD, params(&wanted)).await {
+            let asked = (METHOD, params(&wanted));
+            match self.wishes.want_by(key, asked, Clock::InHand(time)).await {
                 Said::Result(result) => {
                     text_of(&result).ok_or("the host's model did not answer with text".into())
                 }

@@ -5,8 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use airlock_core::catalog::Tool;
-use airlock_core::flow::Carried;
-use airlock_core::id::{Digest, ToolId};
+use airlock_core::flow::{Carried, Labels};
+use airlock_core::id::{Digest, ServerName, ToolId};
 use airlock_core::session::{Disclosed, Session, TooOften};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -15,7 +15,7 @@ use super::feed::Feed;
 use super::peer::OpenRequests;
 use super::settings::Settings;
 use super::suspended::Suspended;
-use crate::broker::Cancel;
+use crate::broker::{Broker, Cancel};
 use crate::carrier::LogLevel;
 
 /// Requests of one session that may be open at the same time.
@@ -48,6 +48,8 @@ struct State {
     listed: Option<Listed>,
     /// What its runs have read and sent, and so what the model may have heard.
     carried: Carried,
+    /// Something of that was heard in this very session.
+    has_heard: bool,
     /// What the host can do, as it said at the handshake of the older era.
     capabilities: Value,
     /// From which level on it wants to hear what servers log, when it has said so.
@@ -70,6 +72,7 @@ impl HostSession {
                 session: Session::new(settings.fetch_rate, now_ms),
                 listed: None,
                 carried: Carried::default(),
+                has_heard: false,
                 capabilities: json!({}),
                 log_level: None,
                 is_listening: false,
@@ -118,12 +121,33 @@ impl HostSession {
 
     /// A run has ended and its report goes to the host.
     pub(super) fn carry(&self, carried: &Carried) {
-        self.lock().carried.join(carried);
+        let mut state = self.lock();
+        state.has_heard |= !carried.labels.is_empty();
+        state.carried.join(carried);
+    }
+
+    /// The host is told something with these labels before the end of a run, or without any.
+    pub(super) fn hear(&self, labels: &Labels) {
+        let mut state = self.lock();
+        state.has_heard |= !labels.is_empty();
+        state.carried.labels.join(labels);
+    }
+
+    /// The host is told something that a server says.
+    pub(super) fn hear_from(&self, broker: &Broker, server: &ServerName) {
+        if let Some(labels) = broker.labels_of(server) {
+            self.hear(&labels);
+        }
     }
 
     /// Of another session of the same server: its labels, and not its counts.
-    pub(super) fn carry_labels(&self, other: &Carried) {
+    pub(super) fn inherit(&self, other: &Carried) {
         self.lock().carried.labels.join(&other.labels);
+    }
+
+    /// Something with labels was heard in it, whatever it had inherited before.
+    pub(super) fn has_heard(&self) -> bool {
+        self.lock().has_heard
     }
 
     /// What was read in it, and what was shown at once.

@@ -80,6 +80,12 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Sessions of one caller, where an authorization server tells callers apart.
+    pub(super) fn sessions_of_one_max(&self) -> usize {
+        const SHARE: usize = 4;
+        (self.sessions_max / SHARE).max(1)
+    }
+
     pub(super) fn tokens_at_once(&self) -> u64 {
         self.context_tokens.saturating_mul(self.disclosure_percent) / 100
     }

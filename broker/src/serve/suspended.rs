@@ -8,13 +8,13 @@ use std::time::Duration;
 use airlock_core::id::CallId;
 use airlock_core::report::Report;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::logging::Remarked;
 use super::progress::Progress;
 use super::request::Request;
 use super::wish::{Carrying, Way, Wish};
-use crate::broker::{Cancel, RunEvent, Running};
+use crate::broker::{Cancel, Reached, RunEvent, Running};
 
 /// How long a request waits for somebody whom the host does not carry the question
 /// to; hosts give up on requests that take much longer.
@@ -29,6 +29,7 @@ pub(super) struct Suspended {
     running: Running,
     wanted: mpsc::UnboundedReceiver<Wish>,
     remarked: Remarked,
+    reached: Reached,
     pub(super) script: FollowedScript,
     way: Way,
     /// The host cannot carry questions; the broker's own approver is asked.
@@ -59,10 +60,27 @@ pub(super) enum Followed {
     Waits,
 }
 
+/// Ends so long after the waiting began, whatever else happens meanwhile.
+#[derive(Debug, Default)]
+struct Patience(Option<Instant>);
+
+impl Patience {
+    fn waits(&mut self, waits: bool) {
+        self.0 = waits.then(|| self.0.unwrap_or_else(|| Instant::now() + PATIENCE));
+    }
+
+    async fn ends(&self) {
+        match self.0 {
+            Some(at) => sleep_until(at).await,
+            None => pending().await,
+        }
+    }
+}
+
 impl Suspended {
     pub(super) fn new(
         running: Running,
-        (wanted, remarked): (mpsc::UnboundedReceiver<Wish>, Remarked),
+        (wanted, remarked, reached): (mpsc::UnboundedReceiver<Wish>, Remarked, Reached),
         script: FollowedScript,
         request: &Request,
     ) -> Self {
@@ -70,6 +88,7 @@ impl Suspended {
             running,
             wanted,
             remarked,
+            reached,
             script,
             way: request.way(),
             asks_elsewhere: !request.can_ask(),
@@ -94,38 +113,39 @@ impl Suspended {
         let cancel = self.running.cancel_handle();
         let mut is_cancelled = false;
         let mut carrying = Carrying::new(request);
+        let mut patience = Patience::default();
         loop {
-            let is_patient = self.asked_elsewhere.is_empty() || !carrying.is_idle();
-            let patience = async {
-                if is_patient {
-                    pending::<()>().await;
-                }
-                tokio::time::sleep(PATIENCE).await;
-            };
+            patience.waits(!self.asked_elsewhere.is_empty() && carrying.is_idle());
             tokio::select! {
                 event = self.running.next_event() => match event {
                     Some(event) => {
                         self.note(&event);
+                        if progress.tells(&event) {
+                            self.note_heard(request);
+                        }
                         progress.tell(&event).await;
                     }
                     None => break,
                 },
-                Some(wish) = self.wanted.recv() => match self.way {
-                    Way::Return => {
-                        self.hand(wish).await;
-                        if !self.handed.is_empty() {
-                            return (Some(self), Followed::Wants);
+                Some(wish) = self.wanted.recv() => {
+                    self.note_heard(request);
+                    match self.way {
+                        Way::Return => {
+                            self.hand(wish).await;
+                            if !self.handed.is_empty() {
+                                return (Some(self), Followed::Wants);
+                            }
                         }
+                        Way::Request => carrying.carry(wish),
                     }
-                    Way::Request => carrying.carry(wish),
-                },
+                }
                 () = carrying.settled() => {}
-                remark = self.remarked.next() => self.remarked.tell(request, remark).await,
+                remark = self.remarked.next() => self.remarked.tell(request, remark),
                 why = request.cancel.cancelled(), if !is_cancelled => {
                     is_cancelled = true;
                     cancel.cancel(&why);
                 }
-                () = patience => return (Some(self), Followed::Waits),
+                () = patience.ends() => return (Some(self), Followed::Waits),
             }
         }
         drop(carrying);
@@ -139,12 +159,19 @@ impl Suspended {
         self.running.cancel_handle()
     }
 
+    /// The host hears something of the run before its end: whatever has reached the run may be
+    /// in it.
+    fn note_heard(&self, request: &Request) {
+        request.session.hear(&self.reached.labels());
+    }
+
     /// With the first come those that were wanted in the same moment.
     async fn hand(&mut self, first: Wish) {
         self.handed.push(first);
         while let Ok(Some(more)) = timeout(MOMENT, self.wanted.recv()).await {
             self.handed.push(more);
         }
+        self.handed.iter_mut().for_each(Wish::leave);
         self.handed.retain(|wish| !wish.is_withdrawn());
     }
 
@@ -159,5 +186,27 @@ impl Suspended {
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn patience_ends_whatever_happens_while_somebody_else_is_asked() {
+        let begun = Instant::now();
+        let mut patience = Patience::default();
+        patience.waits(true);
+        // Each line that a server logs, for one.
+        for _ in 0..3 {
+            let ended = timeout(PATIENCE / 4, patience.ends()).await;
+            assert!(ended.is_err());
+            patience.waits(true);
+        }
+        patience.ends().await;
+        assert_eq!(begun.elapsed().as_secs(), PATIENCE.as_secs());
+        patience.waits(false);
+        assert!(timeout(2 * PATIENCE, patience.ends()).await.is_err());
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::asking;
 use super::request::Request;
-use crate::carrier::Said;
+use crate::carrier::{Said, Still, Time};
 
 /// Requests of ours that one run has open at its host at the same time, beside a question to
 /// the person: those come one by one.
@@ -27,6 +27,19 @@ pub(super) struct Wish {
     pub(super) method: &'static str,
     pub(super) params: Value,
     reply: oneshot::Sender<Said>,
+    clock: Clock,
+}
+
+/// Whether time passes for a wish, beside that of the run.
+#[derive(Debug)]
+pub(super) enum Clock {
+    /// Nobody stops it.
+    Runs,
+    /// It begins when it is the turn of the wish.
+    InTurn(#[expect(dead_code, reason = "held until its turn")] Still),
+    /// It stands still while a host is away with the wish.
+    InHand(Time),
+    Away(#[expect(dead_code, reason = "held until the host is back")] Still),
 }
 
 /// Carries wishes from the thread of a run to whoever follows it. Cheap to clone.
@@ -50,12 +63,23 @@ impl Wishes {
 
     /// What the host says. Dropping this withdraws the wish.
     pub(super) async fn want(&self, key: String, method: &'static str, params: Value) -> Said {
+        self.want_by(key, (method, params), Clock::Runs).await
+    }
+
+    /// The same, with a time of its own.
+    pub(super) async fn want_by(
+        &self,
+        key: String,
+        (method, params): (&'static str, Value),
+        clock: Clock,
+    ) -> Said {
         let (reply, replied) = oneshot::channel();
         let wish = Wish {
             key,
             method,
             params,
             reply,
+            clock,
         };
         if self.0.send(wish).is_err() {
             return Said::Nothing;
@@ -70,9 +94,26 @@ impl Wish {
         json!({"method": self.method, "params": self.params})
     }
 
+    /// It is its turn.
+    fn begin(&mut self) {
+        if matches!(self.clock, Clock::InTurn(_)) {
+            self.clock = Clock::Runs;
+        }
+    }
+
+    /// A host goes away with it.
+    pub(super) fn leave(&mut self) {
+        self.begin();
+        if let Clock::InHand(time) = &self.clock {
+            self.clock = Clock::Away(time.in_hand());
+        }
+    }
+
     /// Nobody waits any more when it was withdrawn meanwhile.
     pub(super) fn fulfil(self, result: Value) {
-        let _ = self.reply.send(Said::Result(result));
+        let Self { reply, clock, .. } = self;
+        drop(clock);
+        let _ = reply.send(Said::Result(result));
     }
 
     /// Nobody wants it any more.
@@ -155,7 +196,8 @@ fn next(waiting: &mut VecDeque<Wish>) -> Option<Wish> {
     std::iter::from_fn(|| waiting.pop_front()).find(|wish| !wish.is_withdrawn())
 }
 
-async fn carry(request: &Request, wish: Wish) {
+async fn carry(request: &Request, mut wish: Wish) {
+    wish.begin();
     let Wish {
         method,
         params,

@@ -57,6 +57,11 @@ impl Wall {
         Held(self.clone())
     }
 
+    /// How many hold it.
+    pub(crate) fn holds(&self) -> u32 {
+        self.clock.borrow().held
+    }
+
     /// What comes of `future`, when it comes in time.
     pub(crate) async fn limit<T>(&self, future: impl Future<Output = T>) -> Result<T, Over> {
         tokio::select! {

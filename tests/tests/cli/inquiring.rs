@@ -123,3 +123,53 @@ fn where_nobody_is_at_a_terminal_it_is_declined_and_said() {
     let said = "the server `test` asked for an answer to a form; nobody is at a terminal here, so it was declined";
     assert!(ended.stderr.contains(said), "{}", ended.stderr);
 }
+
+const ADDRESS: &str = "return await test.elicitation_address({})";
+
+#[test]
+fn an_address_is_shown_whole_and_opened_by_the_person_alone() {
+    for (typed, expected) in [
+        (&[("[o]pened", "o\n")] as &[(&str, &str)], "answer accept"),
+        (&[("[o]pened", "opened\n")], "answer accept"),
+        (&[("[o]pened", "d\n")], "answer decline"),
+        (&[("[o]pened", "c\n")], "answer cancel"),
+        (&[("[o]pened", "/decline\n")], "answer decline"),
+        // The end of what is typed.
+        (&[("[o]pened", "\u{4}")], "answer cancel"),
+        (
+            &[
+                ("[o]pened", "\n"),
+                ("none of the answers", ""),
+                ("[o]pened", "yes\n"),
+                ("none of the answers", ""),
+                ("[o]pened", "o\n"),
+            ],
+            "answer accept",
+        ),
+    ] {
+        let (home, shown, exit) = run(ADDRESS, typed);
+        let asks = "asks the server `test`, in the middle of a call:";
+        assert!(
+            shown.contains(asks) && shown.contains("> Sign in"),
+            "{shown}"
+        );
+        assert!(shown.contains("address https://example.com/a"), "{shown}");
+        assert!(shown.contains("open it yourself, if you trust"), "{shown}");
+        assert!(shown.contains(expected) && exit == Some(0), "{shown}");
+        let said = expected.replace("answer ", "");
+        assert!(noted(&home).contains(&said), "{}", noted(&home));
+        home.verify_all();
+    }
+}
+
+#[test]
+fn an_address_that_hides_something_is_spelled_out() {
+    let code = "return await test.elicitation_address({hidden: true})";
+    let (_, shown, _) = run(code, &[("[o]pened", "d\n")]);
+    assert!(shown.contains("> Sign in\\u{202e}"), "{shown}");
+    assert!(!shown.contains('\u{202e}'), "{shown}");
+    assert!(
+        shown.contains("address https://example.com/%E2%80%AE"),
+        "{shown}"
+    );
+}

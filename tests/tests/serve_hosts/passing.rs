@@ -373,3 +373,57 @@ fn a_form_with_a_credential_for_a_name_reaches_nobody() {
     assert!(heard.contains("a known credential"), "{heard}");
     ended(&serving.home, "declined");
 }
+
+/// Two servers: `one`, whose notes are private, and `test`, which says nothing of its own.
+fn labelled(more: &[&str]) -> Serving {
+    let home = Home::new();
+    let labels = "[labels.one]\nreads = [\"private:notes\"]\n[labels.test]\nreads = []\n";
+    let labels = home.write("labels.toml", labels).display().to_string();
+    let (test, one) = (server(&home, ""), program("fixture-server"));
+    let one = format!("one={}", one.display());
+    let servers = ["--server", &test, "--server", &one, "--labels", &labels];
+    let args = ARGS.into_iter().chain(servers).chain(more.iter().copied());
+    Serving::start_in(home, args)
+}
+
+fn labels(result: &Value) -> String {
+    result["structuredContent"]["flow"]["labels"].to_string()
+}
+
+#[test]
+fn what_a_host_hears_in_the_middle_of_a_run_counts_from_then_on() {
+    let notes = "const t = await one.simple_text({});";
+    let asks = format!("{notes} return await test.elicitation({{message: String(t)}})");
+    let serving = labelled(&[]);
+    // A host of the older era, over the same session.
+    let host = serving.session(&json!({"elicitation": {}}));
+    let mut run = host.begin(1, "tools/call", &running(&asks));
+    let asked = run.told("elicitation/create");
+    let beside = host.run(2, "return 1");
+    assert!(labels(&beside).contains("private:notes"), "{beside}");
+    host.reply(&asked["id"], &yes());
+    assert!(text(&run.answer(1)).contains("answer accept"));
+    // One of the newer, which goes away with the question; it keeps no handle.
+    let serving = labelled(&[]);
+    let params = json!({"name": "run_script", "arguments": {"code": asks}});
+    let first = modern(&serving, params, &json!({"elicitation": {}})).answer(1);
+    assert_eq!(first["resultType"], "input_required", "{first}");
+    let params = json!({"name": "run_script", "arguments": {"code": "return 1"}});
+    let beside = modern(&serving, params, &json!({})).answer(1);
+    assert!(labels(&beside).contains("private:notes"), "{beside}");
+}
+
+#[test]
+fn what_servers_log_and_scripts_print_counts_when_it_is_told() {
+    let logs = "await one.tool_with_logging({}); await test.elicitation({message: 'x'})";
+    let prints = "const t = await one.simple_text({}); console.log(t);
+        await test.elicitation({message: 'x'})";
+    for code in [logs, prints] {
+        let serving = labelled(&["--pass", "elicitation,logging"]);
+        let host = serving.session(&json!({"elicitation": {}}));
+        let mut run = host.begin(1, "tools/call", &running(code));
+        let _asked = run.told("elicitation/create");
+        let beside = host.run(2, "return 1");
+        assert!(labels(&beside).contains("private:notes"), "{beside}");
+    }
+}

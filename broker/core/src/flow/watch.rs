@@ -235,6 +235,11 @@ impl Watch {
         }
     }
 
+    /// What has reached the run so far.
+    pub(crate) fn reached(&self) -> &Labels {
+        &self.labels
+    }
+
     /// What the session takes over from this run.
     pub(crate) fn carried(&self) -> Carried {
         Carried {

@@ -96,11 +96,15 @@ impl Calls {
 
     /// Nothing but a human's answer can bring this run forward; so many calls in flight wait
     /// for the host. A value that is read beside a question may be read by the same host, which
-    /// brings what it has in hand back together.
-    pub(super) fn is_only_asking(&self, inquiring: u32) -> bool {
+    /// brings what it has in hand back together. Where all of those are in hand, nobody else is
+    /// waited for either.
+    pub(super) fn is_only_asking(&self, inquiring: u32, in_hand: u32) -> bool {
         let of_host = inquiring + self.extracting;
         let others = self.in_flight.saturating_sub(of_host) + self.claiming;
-        (inquiring > 0 || !self.asking.is_empty()) && others == 0 && self.queue.is_empty()
+        let is_away = self.extracting > 0 && in_hand >= self.extracting;
+        (inquiring > 0 || !self.asking.is_empty() || is_away)
+            && others == 0
+            && self.queue.is_empty()
     }
 
     pub(super) fn asking_of(&self, tool: &ToolId) -> u32 {

@@ -38,6 +38,7 @@ impl Run {
             calls: Calls::default(),
             grants: Grants::new(binding, now_ms),
             inquiries: Inquiries::default(),
+            in_hand: 0,
             watch: flow.map(|flow| Watch::new(flow, spec.standing.disclosed.clone(), &spec.script)),
             console: Console::new(&spec.limits),
             outcomes: Vec::new(),

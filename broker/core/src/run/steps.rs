@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use sandbox_protocol::{Resume, Step, StepState};
 
 use crate::effect::{GuestStop, GuestUsage};
-use crate::flow::{NamedPath, ResolvedPath, named};
+use crate::flow::{Labels, NamedPath, ResolvedPath, Watch, named};
 use crate::journal::{Body, Resumed};
 use crate::limits::Limit;
 
@@ -23,6 +23,12 @@ impl Run {
         }
         let catalog = &self.spec.standing.catalog;
         named(catalog, &step.calls, &self.spec.limits)
+    }
+
+    /// What has reached the script so far; none where nobody watches.
+    #[must_use]
+    pub fn reached(&self) -> Option<&Labels> {
+        self.watch.as_ref().map(Watch::reached)
     }
 
     pub(super) fn resolved(&mut self, paths: Vec<ResolvedPath>) {
@@ -147,7 +153,7 @@ impl Run {
         };
         let inquiring = self.inquiries.calls();
         self.clock
-            .wait_for_human(self.calls.is_only_asking(inquiring));
+            .wait_for_human(self.calls.is_only_asking(inquiring, self.in_hand));
         let deadline = if self.clock.is_waiting_for_human() {
             self.clock.latest_deadline_at_ms()
         } else {

@@ -8,15 +8,14 @@ use rustix::fs::OFlags;
 use rustix::termios::{QueueSelector, tcflush};
 use serde_json::{Map, Value, json};
 
-use super::{Shown, TURN, Terminal, open};
+use super::{Shown, Terminal, open, turn};
 use crate::approver::form::{Form, said};
 use crate::approver::keyboard::Keyboard;
 use crate::approver::question_text::fitted;
-use crate::carrier::{Inquiry, Said, Wants};
+use crate::carrier::{Inquiry, Said, Time, Wants};
 use crate::render::escape;
 
 const MESSAGE_CHARS_MAX: usize = 4_000;
-const VALUE_CHARS_MAX: usize = 4_000;
 const ADDRESS_CHARS_MAX: usize = 4_096;
 const HELP: &str = "        type /decline or /cancel to give no answer\n";
 
@@ -28,18 +27,19 @@ enum Typed {
 }
 
 impl Terminal {
-    /// Brings an inquiry before the person; an error of the terminal is no answer.
-    pub(crate) async fn inquire(&self, inquiry: &Inquiry) -> Said {
+    /// Brings an inquiry before the person; an error of the terminal is no answer. Its time
+    /// begins when it is shown.
+    pub(crate) async fn inquire(&self, inquiry: &Inquiry, time: &Time) -> Said {
         let answered = match inquiry.wants {
-            Wants::Form => self.fill_in(inquiry).await,
-            Wants::Address => self.open_address(inquiry).await,
+            Wants::Form => self.fill_in(inquiry, time).await,
+            Wants::Address => self.open_address(inquiry, time).await,
             Wants::Sampling | Wants::Roots => return Said::Nothing,
         };
         answered.map_or(Said::Nothing, Said::Result)
     }
 
-    async fn fill_in(&self, inquiry: &Inquiry) -> io::Result<Value> {
-        let mut talk = self.begin(inquiry).await?;
+    async fn fill_in(&self, inquiry: &Inquiry, time: &Time) -> io::Result<Value> {
+        let mut talk = self.begin(inquiry, time).await?;
         let nothing = json!({});
         let schema = inquiry.params.get("requestedSchema").unwrap_or(&nothing);
         let form = match Form::read(schema) {
@@ -92,8 +92,8 @@ impl Terminal {
         }
     }
 
-    async fn open_address(&self, inquiry: &Inquiry) -> io::Result<Value> {
-        let mut talk = self.begin(inquiry).await?;
+    async fn open_address(&self, inquiry: &Inquiry, time: &Time) -> io::Result<Value> {
+        let mut talk = self.begin(inquiry, time).await?;
         let url = inquiry.params.get("url").and_then(Value::as_str);
         let url = escape::brief(url.unwrap_or_default(), ADDRESS_CHARS_MAX);
         self.show(&format!(
@@ -128,8 +128,8 @@ impl Terminal {
     }
 
     /// Takes the terminal, and shows who asks what.
-    async fn begin(&self, inquiry: &Inquiry) -> io::Result<Talk<'_>> {
-        let turn = TURN.lock().await;
+    async fn begin(&self, inquiry: &Inquiry, time: &Time) -> io::Result<Talk<'_>> {
+        let turn = turn(time).await;
         // What was typed before the question was shown is no answer to it.
         let _ = tcflush(&*self.screen, QueueSelector::IFlush);
         let talk = Talk {
@@ -200,8 +200,8 @@ fn summary(inquiry: &Inquiry, content: &Value) -> String {
     let server = escape::line(&inquiry.server.0);
     let mut text = format!("{:>7} to the server `{server}`:\n", "send");
     for (name, value) in content.as_object().into_iter().flatten() {
-        let name = escape::brief(name, VALUE_CHARS_MAX);
-        let value = escape::brief(&said(value), VALUE_CHARS_MAX);
+        let (name, value) = (escape::line(name), said(value));
+        let value = escape::line(&value);
         text.push_str(&format!("        {name} = {value}\n"));
     }
     if content.as_object().is_some_and(Map::is_empty) {

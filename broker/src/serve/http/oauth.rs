@@ -51,6 +51,18 @@ pub enum BadOauth {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Caller(String);
 
+impl Caller {
+    /// Others have sessions of their own beside it.
+    pub(super) fn is_somebody(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    #[cfg(test)]
+    pub(super) fn of(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+}
+
 /// Cheap to clone; all clones know the same tokens.
 #[derive(Clone)]
 pub struct ResourceServer(Arc<Inner>);

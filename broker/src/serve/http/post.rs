@@ -269,11 +269,8 @@ impl Asked {
         };
         let (id, method, caller) = (self.id, self.method, self.caller);
         tokio::spawn(async move {
-            let labels = request.session.carried().labels;
             let answered = hall.desk.answer(&method, &request).await;
-            // An error may tell something too.
-            let has_read = request.session.carried().labels != labels;
-            let handle = entered(&hall, (&caller, &request), &method, has_read);
+            let handle = entered(&hall, (&caller, &request), &method);
             let answered = answered.map(|result| with_handle(result, handle));
             let status = |refusal| status_of(request.era, refusal);
             let status = answered.as_ref().err().map_or(StatusCode::OK, status);
@@ -295,15 +292,12 @@ impl Asked {
 
 /// In the newer era a session is entered when there is something to find again. Its handle,
 /// when it was.
-fn entered(
-    hall: &Hall,
-    (caller, request): (&Caller, &Request),
-    method: &str,
-    has_read: bool,
-) -> Option<String> {
+fn entered(hall: &Hall, (caller, request): (&Caller, &Request), method: &str) -> Option<String> {
     let session = &request.session;
     let changes = matches!(method, "tools/call" | "resources/read" | "prompts/get");
-    let handle = request.handle.as_ref().filter(|_| changes || has_read)?;
+    // An error may have told something too.
+    let is_found = changes || session.has_heard();
+    let handle = request.handle.as_ref().filter(|_| is_found)?;
     if !session.is_worth_finding() {
         return None;
     }

@@ -3,7 +3,7 @@
 //! one that was not made here is none.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use airlock_core::flow::Carried;
 
@@ -25,6 +25,8 @@ pub(super) struct Sessions {
     by_id: Mutex<HashMap<Key, Arc<HostSession>>>,
     /// What was read in sessions that there was no room for.
     read: Mutex<Carried>,
+    /// Sessions that were begun and may not be entered yet: what they hear counts all the same.
+    begun: Mutex<Vec<Weak<HostSession>>>,
 }
 
 impl Sessions {
@@ -33,6 +35,7 @@ impl Sessions {
             settings: settings.clone(),
             by_id: Mutex::default(),
             read: Mutex::default(),
+            begun: Mutex::default(),
         }
     }
 
@@ -42,13 +45,21 @@ impl Sessions {
         let session = HostSession::new(id, &self.settings, now_ms);
         // Whoever leaves a handle away gets a new session, and not a clean one.
         for other in self.lock().values() {
-            session.carry_labels(&other.carried());
+            session.inherit(&other.carried());
         }
-        session.carry_labels(&self.read());
-        Ok(Arc::new(session))
+        session.inherit(&self.read());
+        let session = Arc::new(session);
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.retain(|it| it.strong_count() > 0);
+        for other in begun.iter().filter_map(Weak::upgrade) {
+            session.inherit(&other.carried());
+        }
+        begun.push(Arc::downgrade(&session));
+        Ok(session)
     }
 
-    /// False when there is no room for one more.
+    /// False when there is no room for one more. One caller of many has a share of the room, so
+    /// that nobody takes it all.
     pub(super) fn enter(
         &self,
         (caller, era): (&Caller, Era),
@@ -60,10 +71,15 @@ impl Sessions {
         if by_id.contains_key(&key) {
             return true;
         }
-        if by_id.len() >= self.settings.sessions_max {
+        let has_room = |by_id: &HashMap<Key, Arc<HostSession>>| {
+            let own = || by_id.keys().filter(|(whose, ..)| whose == caller).count();
+            by_id.len() < self.settings.sessions_max
+                && (!caller.is_somebody() || own() < self.settings.sessions_of_one_max())
+        };
+        if !has_room(&by_id) {
             by_id.retain(|_, it| !it.is_stale(now_ms));
         }
-        if by_id.len() >= self.settings.sessions_max {
+        if !has_room(&by_id) {
             return false;
         }
         by_id.insert(key, Arc::clone(session));
@@ -176,6 +192,45 @@ mod tests {
         assert!(read.is_worth_finding() && sessions.enter((&any, Era::Legacy), &read, 0));
         let anew = sessions.fresh(1).unwrap().carried();
         assert_eq!((anew.labels, anew.bytes), (Labels::worst(), 0));
+    }
+
+    #[test]
+    fn what_a_session_hears_counts_before_it_is_entered_and_beside_what_it_inherited() {
+        let sessions = Sessions::new(&Settings::default());
+        let (first, second) = (sessions.fresh(0).unwrap(), sessions.fresh(0).unwrap());
+        first.hear(&Labels::worst());
+        // Both are at work, and nobody has entered either.
+        let third = sessions.fresh(1).unwrap();
+        assert_eq!(third.carried().labels, Labels::worst());
+        assert!(first.has_heard() && !second.has_heard() && !third.has_heard());
+        // The same labels once more: it is another session that has them now.
+        third.hear(&Labels::worst());
+        assert!(third.has_heard());
+        drop((first, third));
+        assert!(sessions.fresh(2).unwrap().carried().labels.is_empty());
+    }
+
+    #[test]
+    fn one_caller_of_many_does_not_take_all_the_room() {
+        let settings = Settings {
+            sessions_max: 8,
+            session_idle: std::time::Duration::from_millis(10),
+            ..Settings::default()
+        };
+        let sessions = Sessions::new(&settings);
+        let enter = |caller: &Caller, now_ms| {
+            let session = sessions.fresh(now_ms).unwrap();
+            sessions.enter((caller, Era::Legacy), &session, now_ms)
+        };
+        let (ada, eve) = (Caller::of("ada"), Caller::of("eve"));
+        let entered: Vec<_> = (0..4).map(|_| enter(&eve, 0)).collect();
+        assert_eq!(entered, [true, true, false, false]);
+        assert!(enter(&ada, 0));
+        assert!(enter(&eve, 100), "those of before are stale");
+        // Where nobody is told apart, they are all of one, who has all of it.
+        let nobody = Caller::default();
+        let entered = (0..8).filter(|_| enter(&nobody, 100)).count();
+        assert_eq!(entered, 7);
     }
 
     #[test]

@@ -7,15 +7,14 @@ use serde_json::{Map, Value, json};
 
 use super::{Answered, names, only};
 use crate::approver::Approver;
-use crate::broker::{Script, Seat};
-use crate::carrier::Remarks;
+use crate::broker::{Reached, Script, Seat};
 use crate::extract::Extractor;
 use crate::serve::asking::ByHost;
 use crate::serve::desk::Desk;
 use crate::serve::disclosure;
 use crate::serve::discovery::InSession;
 use crate::serve::inquiring::ToHost;
-use crate::serve::logging::{self, Remarked};
+use crate::serve::logging::Remarked;
 use crate::serve::request::Request;
 use crate::serve::rpc::text_of;
 use crate::serve::sampling::HostModel;
@@ -135,10 +134,11 @@ pub(super) async fn start(
         None => script,
     };
     let (wishes, wanted) = Wishes::new();
-    let level = logging::level_of(request).filter(|_| desk.settings().logs);
-    let (remarks, remarked) = level.map(Remarks::new).unzip();
-    let host = (&*request.session.id, request.era);
-    let to_host = ToHost::new(wishes.clone(), request.abilities(desk), host, remarks);
+    let passes = desk.settings().logs;
+    let (remarked, remarks) = Remarked::of(request, &shelf.broker, passes);
+    let host = (request, request.abilities(desk));
+    let to_host = ToHost::new(wishes.clone(), &shelf.broker, host, remarks);
+    let reached = Reached::default();
     let by_host = || Arc::new(ByHost(wishes.clone())) as Arc<dyn Approver>;
     let by_model = || Arc::new(HostModel::new(wishes.clone())) as Arc<dyn Extractor>;
     let seat = Seat {
@@ -150,14 +150,11 @@ pub(super) async fn start(
             session: Arc::clone(&request.session),
         })),
         carrier: Some(Arc::new(to_host)),
+        reached: reached.clone(),
     };
     let running = shelf.broker.run_in(seat, script);
-    let run = Suspended::new(
-        running,
-        (wanted, Remarked::new(remarked)),
-        followed,
-        request,
-    );
+    let told = (wanted, remarked, reached);
+    let run = Suspended::new(running, told, followed, request);
     follow(desk, request, run).await
 }
 

@@ -152,15 +152,31 @@ async fn a_host_that_cannot_sample_is_not_asked_and_nothing_leaves() {
 #[tokio::test]
 async fn a_value_and_an_answer_that_come_back_together_may_take_as_long_as_the_person() {
     // What the run takes by itself has to fit into its own time on a busy machine too.
-    let mut told = come_back_late(1).await;
-    if told != json!([7, "y"]) {
-        told = come_back_late(6).await;
+    let code = "const read = airlock.extract({value: 'x', schema: {type: 'integer'}});
+        const [a, b] = await Promise.all([read, word.ask({text: 'y'})]); return [a, b.text]";
+    let responses = json!({
+        "extract-1": words("7"),
+        "call-2": {"action": "accept", "content": {"decision": "allow"}},
+    });
+    check_late(code, &responses, &json!([7, "y"])).await;
+}
+
+#[tokio::test]
+async fn a_host_that_is_away_with_nothing_but_a_value_to_read_may_take_as_long() {
+    let code = "return await airlock.extract({value: 'x', schema: {type: 'integer'}})";
+    check_late(code, &json!({"extract-1": words("7")}), &json!(7)).await;
+}
+
+async fn check_late(code: &str, responses: &Value, expected: &Value) {
+    let mut told = come_back_late(1, code, responses).await;
+    if told != *expected {
+        told = come_back_late(6, code, responses).await;
     }
-    assert_eq!(told, json!([7, "y"]));
+    assert_eq!(told, *expected);
 }
 
 /// The value of a run whose host takes longer to answer than any call and any run may take.
-async fn come_back_late(slower: u64) -> Value {
+async fn come_back_late(slower: u64, code: &str, responses: &Value) -> Value {
     let echo = async |args: Value| Ok(args);
     let limits = Limits {
         call_wall_ms_max: 1_000 * slower,
@@ -177,20 +193,15 @@ async fn come_back_late(slower: u64) -> Value {
     let house = House::built(builder, settings()).await;
     let capabilities = json!({"sampling": {}, "elicitation": {}});
     let mut host = house.host(MODERN, capabilities).await;
-    let code = "const read = airlock.extract({value: 'x', schema: {type: 'integer'}});
-        const [a, b] = await Promise.all([read, word.ask({text: 'y'})]); return [a, b.text]";
     let mut params = json!({"name": "run_script", "arguments": {"code": code}});
     let first = host.request("tools/call", params.clone()).await.unwrap();
     let asked = first["inputRequests"].as_object();
-    if asked.is_none_or(|it| it.len() != 2) {
+    if asked.is_none_or(|it| it.len() != responses.as_object().unwrap().len()) {
         return first;
     }
     tokio::time::sleep(std::time::Duration::from_millis(2_500 * slower)).await;
     params["requestState"] = first["requestState"].clone();
-    params["inputResponses"] = json!({
-        "extract-1": words("7"),
-        "call-2": {"action": "accept", "content": {"decision": "allow"}},
-    });
+    params["inputResponses"] = responses.clone();
     let second = host.request("tools/call", params).await.unwrap();
     match second["structuredContent"].get("value") {
         Some(value) => value.clone(),

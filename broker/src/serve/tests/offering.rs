@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use airlock_core::flow::{Label, Labels, Saying, Sayings};
 
 use super::behind::{Behind, Says};
-use super::host::House;
+use super::host::{House, Over};
 use super::*;
 use crate::broker::{Broker, Builder};
 use crate::config::{FlowConfig, Secrets};
@@ -134,6 +134,13 @@ async fn whatever_a_server_says_counts_as_read() {
             host.handle = None;
             let after = carried(&mut host).await;
             assert!(after.contains("private:notes"), "{way} {method}: {after}");
+            // The same once more, beside a session that has read it already, is found again.
+            if way.over == Over::Http && way.era == Era::Modern {
+                let mut other = house.host(way, json!({})).await;
+                if other.request(method, params.clone()).await.is_ok() {
+                    assert!(other.handle.is_some(), "{way} {method}");
+                }
+            }
         }
     }
 }

@@ -19,7 +19,9 @@ pub(crate) fn round(params: &Value, round: usize, host: &Value) -> Map<String, V
         }
         ("elicitation_sep1034_defaults", 0) => vec![("answer", defaults())],
         ("elicitation_sep1330_enums", 0) => vec![("answer", enums())],
-        ("elicitation_address", 0) => vec![("answer", address(host.is_object()))],
+        ("elicitation_address", 0) => {
+            vec![("answer", address(host.is_object(), args["hidden"] == true))]
+        }
         ("streaming_elicitation", 0) => vec![("answer", name())],
         ("input_required_result_elicitation", 0) => vec![("user_name", name())],
         ("input_required_result_sampling", 0) => vec![("capital_question", capital())],
@@ -60,8 +62,12 @@ fn form(message: &str, field: &str) -> Value {
 }
 
 /// What is to be opened has a name in the older era alone.
-fn address(is_newer: bool) -> Value {
-    let mut params = json!({"mode": "url", "message": "Sign in", "url": "https://example.com/a"});
+fn address(is_newer: bool, hides: bool) -> Value {
+    let (message, url) = match hides {
+        true => ("Sign in\u{202e}", "https://example.com/\u{202e}"),
+        false => ("Sign in", "https://example.com/a"),
+    };
+    let mut params = json!({"mode": "url", "message": message, "url": url});
     if !is_newer {
         params["elicitationId"] = "theirs".into();
     }

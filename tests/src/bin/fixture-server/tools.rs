@@ -65,6 +65,7 @@ fn tool_of(name: &str) -> Value {
     let properties = match name {
         "sampling" => json!({"prompt": text}),
         "elicitation" => json!({"message": text}),
+        "elicitation_address" => json!({"hidden": {"type": "boolean"}}),
         _ => json!({}),
     };
     json!({

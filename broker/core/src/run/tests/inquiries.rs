@@ -146,8 +146,11 @@ fn a_value_that_is_read_beside_a_question_lets_the_time_stand_still() {
     let mut world = World::of(spec);
     world.hear(0, waits(&[(0, 1), (1, 2)]));
     assert_eq!(world.hear(900, Event::Woke), [""; 0]);
-    // Beside nothing but the extraction the time is the run's.
-    world.hear(910, answers(1, Answer::Refuse));
+    // Beside nothing but the extraction the time is the run's, unless the host is away with it.
+    world.hear(810, answers(1, Answer::Refuse));
+    world.hear(850, Event::InHand { calls: 1 });
+    assert_eq!(world.hear(950, Event::Woke), [""; 0]);
+    world.hear(950, Event::InHand { calls: 0 });
     world.hear(1_010, Event::Woke);
     assert_eq!(world.report().code, Some(Code::LimitTime));
 }
