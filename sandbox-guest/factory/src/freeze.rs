@@ -9,6 +9,7 @@ use wasmtime::{Config, Engine, Module, OptLevel, Val};
 use wasmtime_wizer::{InstanceState, SnapshotVal, ValType, Wizer};
 
 use crate::FactoryError;
+use crate::callees::{self, Callees};
 use crate::plan::{Fresh, Plan};
 
 /// Initialised once, at build time.
@@ -34,23 +35,24 @@ pub(crate) fn freeze(wasm: &[u8]) -> Result<Vec<u8>, FactoryError> {
         .cranelift_opt_level(OptLevel::None)
         .max_wasm_stack(STACK_BYTES_MAX);
     let engine = Engine::new(&config).map_err(freezing)?;
-    let compiled = Module::new(&engine, &instrumented).map_err(freezing)?;
-    let guest = planned(&compiled).map_err(freezing)?;
-    ready(wizer.snapshot(&module, &mut Left(guest))).map_err(freezing)
+    let compiled = Module::new(&engine, &callees::marking(&instrumented)?).map_err(freezing)?;
+    let (guest, callees) = planned(&compiled).map_err(freezing)?;
+    let frozen = ready(wizer.snapshot(&module, &mut Left(guest))).map_err(freezing)?;
+    Ok(callees.named_first(&frozen)?)
 }
 
 /// Everything that an image holds, with what runs write side by side, if the guest can do that.
-fn planned(module: &Module) -> wasmtime::Result<Fresh> {
+fn planned(module: &Module) -> wasmtime::Result<(Fresh, Callees)> {
     let mut guest = Fresh::new(module)?;
     if module.get_export(PLAN).is_none() {
         guest.init()?;
-        return Ok(guest);
+        return Ok((guest, Callees::default()));
     }
     let plan = Plan::find(module)?;
     plan.tell(&mut guest)?;
     guest.init()?;
     plan.check(&mut guest)?;
-    Ok(guest)
+    Ok((guest, plan.callees))
 }
 
 /// The state that the initialisation left.

@@ -6,6 +6,7 @@
 //! frozen module), `NAME.cwasm` (compiled) and `NAME.sha256` (the digest of the
 //! compiled bytes, in hexadecimal).
 
+mod callees;
 mod freeze;
 mod plan;
 
@@ -40,6 +41,8 @@ enum FactoryError {
     Imports { module: String, name: String },
     #[error("the guest does not export `{0}`")]
     ExportMissing(&'static str),
+    #[error("the guest cannot be written anew: {0}")]
+    Recoding(#[from] wasm_encoder::reencode::Error),
     #[error("{doing}: {why}")]
     Wasmtime {
         doing: &'static str,

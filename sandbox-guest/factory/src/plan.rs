@@ -9,6 +9,8 @@ use sandbox_protocol::{
 };
 use wasmtime::{Instance, Memory, Module, Result, Store, TypedFunc, bail};
 
+use crate::callees::{Callees, MARKS, PLACES_MAX};
+
 /// As in the guest: how many blocks a plan knows, and where in it the words are.
 const BLOCKS_MAX: usize = 256 * 1024;
 const MADE_AT: usize = 0;
@@ -38,6 +40,7 @@ pub(crate) struct Plan {
     /// Those that each of them writes.
     by_all: BTreeSet<usize>,
     made: u32,
+    pub(crate) callees: Callees,
 }
 
 impl Plan {
@@ -47,6 +50,7 @@ impl Plan {
             written: BTreeSet::new(),
             by_all: BTreeSet::new(),
             made: 0,
+            callees: Callees::default(),
         };
         for (number, script) in RUNS.iter().enumerate() {
             let written = plan.watch(module, script)?;
@@ -90,12 +94,14 @@ impl Plan {
         let list = guest.keep_list()?;
         guest.init()?;
         self.made = guest.word(MADE_AT)?;
+        guest.marks.write(&mut guest.store, 0, &[0; PLACES_MAX])?;
         let before = guest.memory.data(&guest.store).to_vec();
         let mut step = guest.start(script)?;
         let mut now_ms = 1_000;
         loop {
             self.note(&before, guest.memory.data(&guest.store), list, &mut written);
             if step.calls.is_empty() {
+                self.callees.note(guest.marks.data(&guest.store));
                 return Ok(written);
             }
             now_ms += 10;
@@ -144,6 +150,7 @@ pub(crate) struct Fresh {
     pub(crate) store: Store<()>,
     pub(crate) instance: Instance,
     memory: Memory,
+    marks: Memory,
 }
 
 impl Fresh {
@@ -153,10 +160,14 @@ impl Fresh {
         let Some(memory) = instance.get_memory(&mut store, "memory") else {
             bail!("the guest exports no memory");
         };
+        let Some(marks) = instance.get_memory(&mut store, MARKS) else {
+            bail!("the guest does not mark what it calls");
+        };
         Ok(Self {
             store,
             instance,
             memory,
+            marks,
         })
     }
 
