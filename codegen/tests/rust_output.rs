@@ -12,10 +12,14 @@ mod tools;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 use std::time::SystemTime;
 
 use codegen::rust;
 use tools::Tools;
+
+/// A build of each crate, by name.
+type Crates = Vec<(&'static str, PathBuf)>;
 
 /// What the output says it needs.
 const CRATES: [&str; 2] = ["serde", "serde_json"];
@@ -45,8 +49,14 @@ fn builds_of(name: &str) -> Vec<PathBuf> {
     found.into_iter().rev().map(|(_, path)| path).collect()
 }
 
-/// One build of each crate that fit each other; `None` after a line that says why.
-fn fitting() -> Option<Vec<(&'static str, PathBuf)>> {
+/// One build of each crate that fit each other; `None` after a line that says why. Looked for
+/// once: the tests share a folder.
+fn fitting() -> Option<&'static Crates> {
+    static FITTING: OnceLock<Option<Crates>> = OnceLock::new();
+    FITTING.get_or_init(find_fitting).as_ref()
+}
+
+fn find_fitting() -> Option<Crates> {
     let [serde, serde_json] = CRATES.map(builds_of);
     let probe = "pub fn probe(v: serde_json::Value) -> impl serde::Serialize { v }\n\
                  #[derive(serde::Serialize, serde::Deserialize)] pub struct Probe;\n";
@@ -102,7 +112,7 @@ fn check(prefix: &str, sets: &[Tools]) {
     for set in sets {
         let types = rust::of_tools(&set.descriptions);
         let name = format!("{prefix}_{}", set.name.replace('-', "_"));
-        let output = compile(&name, &types.text, &crates).unwrap();
+        let output = compile(&name, &types.text, crates).unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         let first: String = said.lines().take(40).collect::<Vec<_>>().join("\n");
         assert!(output.status.success(), "{name}:\n{first}");

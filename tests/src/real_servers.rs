@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 
 use crate::binary::target_dir;
+use crate::install::{npm_install, once, venv};
 
 const NPM: [&str; 3] = [
     "@modelcontextprotocol/server-everything@2026.8.31",
@@ -102,60 +103,6 @@ fn install() -> Result<RealServers> {
         python,
         python_sqlite,
     })
-}
-
-/// Fills a folder once. A stamp that is written last names what it holds.
-pub(crate) fn once(
-    root: &Path,
-    name: &str,
-    versions: &[&str],
-    fill: impl FnOnce(&Path) -> Result<()>,
-) -> Result<PathBuf> {
-    let dir = root.join(name);
-    let stamp = dir.join("installed.txt");
-    let wanted = versions.join("\n");
-    if std::fs::read_to_string(&stamp).is_ok_and(|there| there == wanted) {
-        return Ok(dir);
-    }
-    if dir.exists() {
-        std::fs::remove_dir_all(&dir)?;
-    }
-    std::fs::create_dir_all(&dir)?;
-    fill(&dir).with_context(|| format!("installing {}", versions.join(" ")))?;
-    std::fs::write(stamp, wanted)?;
-    Ok(dir)
-}
-
-pub(crate) fn npm_install(dir: &Path, packages: &[&str]) -> Result<()> {
-    std::fs::write(dir.join("package.json"), r#"{"private":true}"#)?;
-    let mut npm = Command::new("npm");
-    npm.args(["install", "--save-exact", "--no-audit", "--no-fund"])
-        .args(packages)
-        .current_dir(dir);
-    run(&mut npm)
-}
-
-pub(crate) fn venv(dir: &Path, packages: &[&str]) -> Result<()> {
-    run(Command::new("python3").args(["-m", "venv"]).arg(dir))?;
-    run(Command::new(dir.join("bin/pip"))
-        .args(["install", "--quiet"])
-        .args(packages))
-}
-
-pub(crate) fn run(command: &mut Command) -> Result<()> {
-    let output = command
-        .output()
-        .with_context(|| format!("{:?}", command.get_program()))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let last = stderr
-        .lines()
-        .rev()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or("no word on stderr");
-    bail!("{:?} failed: {last}", command.get_program())
 }
 
 fn node_is_recent() -> bool {

@@ -11,7 +11,7 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 
 use crate::binary::target_dir;
-use crate::real_servers::{once, run};
+use crate::install::{once, run};
 
 const PACKAGE: &str = "@microsoft/jest-sarif@1.0.0-beta.0";
 const SCHEMA: &str = "package/lib/schemas/sarif-2.1.0-rtm.5.json";

@@ -282,11 +282,17 @@ impl Stage {
         self.is_reference(&played)
     }
 
+    /// It has all the time that it may need: beside whatever else goes on.
     #[must_use]
     pub fn reference_case(&self) -> CaseFile {
+        let limits = ["run_wall_ms_max", "guest_cpu_ms_max"];
         CaseFile {
             name: "reference".into(),
             script: REFERENCE.into(),
+            limits: limits
+                .map(|it| (it.to_owned(), json!(60_000)))
+                .into_iter()
+                .collect(),
             ..CaseFile::default()
         }
     }

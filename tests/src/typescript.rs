@@ -6,13 +6,12 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::OnceLock;
 
 use anyhow::Result;
 
 use crate::binary::target_dir;
-use crate::real_servers::{once, run};
+use crate::install::{npm_install, once};
 
 const VERSION: &str = "7.0.2";
 
@@ -46,12 +45,7 @@ fn install() -> Result<PathBuf> {
     let package = format!("@typescript/typescript-{system}-{machine}");
     let wanted = format!("{package}@{VERSION}");
     let folder = once(&target_dir()?, "typescript", &[&wanted], |dir| {
-        std::fs::write(dir.join("package.json"), r#"{"private":true}"#)?;
-        let mut npm = Command::new("npm");
-        npm.args(["install", "--save-exact", "--no-audit", "--no-fund"])
-            .args(["--ignore-scripts", &wanted])
-            .current_dir(dir);
-        run(&mut npm)
+        npm_install(dir, &["--ignore-scripts", &wanted])
     })?;
     Ok(folder.join("node_modules").join(package).join("lib/tsc"))
 }

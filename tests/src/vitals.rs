@@ -4,6 +4,9 @@
 
 use std::time::{Duration, Instant};
 
+/// What is kept for longer stays.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vitals {
     pub resident_bytes: u64,
@@ -38,14 +41,14 @@ impl Vitals {
 /// What ends a run may still be closing when its report is there.
 pub fn settled_back(before: Option<Vitals>, slack_bytes: u64) -> Result<(), String> {
     let Some(before) = before else { return Ok(()) };
-    let deadline = Instant::now() + Duration::from_secs(2);
+    let deadline = Instant::now() + PATIENCE;
     loop {
         match Vitals::now() {
             Some(now) if now.is_within(before, slack_bytes) => return Ok(()),
             Some(now) if Instant::now() > deadline => {
                 return Err(format!("before {before:?}, after {now:?}"));
             }
-            _ => std::thread::yield_now(),
+            _ => std::thread::park_timeout(Duration::from_millis(1)),
         }
     }
 }

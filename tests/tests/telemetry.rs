@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tests::command::{Home, program};
+use tests::patience::in_one_of_three;
 use tests::stdio_host::{StdioHost, text};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -107,6 +108,11 @@ fn running(input: &str) -> [&str; 7] {
 
 #[test]
 fn a_run_is_a_trace_of_calls_decisions_and_requests_without_what_was_said() {
+    // The end of a process does not wait for long until a collector has everything.
+    in_one_of_three(a_run_is_a_trace);
+}
+
+fn a_run_is_a_trace() {
     let (address, posted) = collector();
     let home = home();
     let input = json!(SECRET).to_string();
@@ -132,6 +138,7 @@ fn a_run_is_a_trace_of_calls_decisions_and_requests_without_what_was_said() {
     }
     let (put, again) = channel();
     all.into_iter().for_each(|it| put.send(it).unwrap());
+    drop(put);
     let spans = spans(&again);
     let root = named(&spans, "run_script");
     let call = named(&spans, "execute_tool word.echo");
@@ -181,6 +188,10 @@ fn a_host_that_has_a_trace_finds_our_run_in_it_and_a_server_too() {
 
 #[test]
 fn how_often_descriptions_are_fetched_is_told() {
+    in_one_of_three(fetches_are_told);
+}
+
+fn fetches_are_told() {
     let (address, posted) = collector();
     let home = home();
     let mut command = home.airlock(["serve", "--quiet", "--disclosure", "progressive"]);

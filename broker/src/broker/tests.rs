@@ -289,6 +289,16 @@ fn a_run_whose_runtime_ends_is_cancelled_and_its_journal_ended() {
 
 #[tokio::test]
 async fn a_tool_that_hangs_ends_with_its_call_and_its_outcome_is_unknown() {
+    // On a busy machine it may not have left within the shorter time.
+    let mut told = hangs_within(20).await;
+    if told != "outcome-unknown" {
+        told = hangs_within(5_000).await;
+    }
+    assert_eq!(told, json!("outcome-unknown"));
+}
+
+/// The code of a call of a tool that never comes back.
+async fn hangs_within(call_wall_ms_max: u64) -> Value {
     let scratch = Scratch::new();
     let notify = Arc::new(Notify::new());
     let hang = tool("hang", move |_| {
@@ -299,7 +309,7 @@ async fn a_tool_that_hangs_ends_with_its_call_and_its_outcome_is_unknown() {
         }
     });
     let limits = Limits {
-        call_wall_ms_max: 20,
+        call_wall_ms_max,
         ..Limits::default()
     };
     let builder = Broker::builder()
@@ -312,7 +322,7 @@ async fn a_tool_that_hangs_ends_with_its_call_and_its_outcome_is_unknown() {
         "try { await t.hang() } catch (e) { return e.code }",
     )
     .await;
-    assert_eq!(value(&report), json!("outcome-unknown"));
+    value(&report)
 }
 
 #[tokio::test]

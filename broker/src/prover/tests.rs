@@ -3,7 +3,6 @@
 
 mod real;
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::sync::LazyLock;
 
 use airlock_core::catalog::Effects;
@@ -385,10 +384,14 @@ fn what_is_proved_to_do_nothing_decides_none_of_two_thousand_calls() {
     assert!(idle > 10 && counting > 10, "{idle} {counting}");
 }
 
-/// A program that is no solver, in the words of a shell.
+/// A program that is no solver, in the words of a shell. A child writes it: what other tests
+/// start meanwhile would inherit a file that is open here, and no open file can be started.
 fn liar(scratch: &Scratch, script: &str) -> Prover {
-    let path = scratch.file("cvc5", &format!("#!/bin/sh\n{script}\n"));
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let text = scratch.file("script", &format!("#!/bin/sh\n{script}\n"));
+    let path = scratch.path().join("cvc5");
+    let mut install = std::process::Command::new("install");
+    let made = install.args(["-m", "755"]).arg(text).arg(&path).status();
+    assert!(made.unwrap().success());
     let mut prover = Prover::new(Some(path));
     prover.wall = Duration::from_millis(500);
     prover

@@ -2,6 +2,7 @@
 //! what it said.
 
 use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use airlock::sandbox::{Guest, GuestBounds, JsEngine, Sandbox, StopHandle};
 use airlock_core::effect::{GuestStop, GuestUsage};
@@ -75,6 +76,22 @@ pub fn start(script: &str) -> Start {
         now_ms: NOW_MS,
         limits: LIMITS,
     }
+}
+
+/// What has to be over so soon, whatever comes of it: a machine that did not run it for a moment
+/// is late once, and what is late five times in a row is late of itself.
+#[track_caller]
+pub fn soon(most: Duration, attempt: impl Fn()) {
+    let mut walls = Vec::new();
+    for _ in 0..5 {
+        let begun = Instant::now();
+        attempt();
+        walls.push(begun.elapsed());
+        if begun.elapsed() < most {
+            return;
+        }
+    }
+    panic!("not within {most:?}: {walls:?}");
 }
 
 /// How a run ended.

@@ -21,7 +21,7 @@ use tests::browser::Browser;
 use tokio::runtime::Runtime;
 
 /// Longer than the moment for which buttons do nothing.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 const LABELS: &str = r#"
 [labels.mail]

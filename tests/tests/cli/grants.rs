@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tests::command::{Home, Started, program, start};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// The server never answers, so nothing but the signal ends the run.
 const SILENT: &str = "return await rogue.silent({ to: 'ops' })";
 const USES: u64 = 5;
@@ -118,14 +118,11 @@ fn a_use_that_was_counted_when_its_process_was_killed_stays_used_and_is_named() 
         let named: usize = doubts.iter().map(|it| it.as_array().unwrap().len()).sum();
         assert_eq!(named, 1, "the call, or the use that it was for: {verified}");
     }
-    let before = scene.heard();
     let last = scene.start().wait().expect_code(22);
     assert!(last.stderr.contains("[[grant]]"), "{last}");
-    assert_eq!(
-        (scene.uses(), scene.heard()),
-        (USES, before),
-        "all five are spent"
-    );
+    assert_eq!(scene.uses(), USES, "all five are spent");
+    // The last that was killed may be heard as late as now.
+    assert!(scene.heard() <= USES, "a call left without a use");
     scene.home.verify_all();
 }
 

@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tests::binary::airlock;
 use tests::command::{Home, detached, program, start};
+use tests::patience::PATIENCE;
 
 use crate::demo;
 
@@ -406,7 +407,7 @@ fn wait_for<T>(mut ready: impl FnMut() -> Option<T>) -> T {
         if let Some(value) = ready() {
             return value;
         }
-        assert!(since.elapsed() < Duration::from_secs(20), "it never came");
+        assert!(since.elapsed() < PATIENCE, "it never came");
         std::thread::park_timeout(Duration::from_millis(5));
     }
 }

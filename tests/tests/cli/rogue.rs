@@ -6,6 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tests::command::{Ended, Home, program};
 
+/// What nothing stops would take much longer.
+const IN_TIME: Duration = Duration::from_secs(40);
+
 /// Runs code beside a rogue server, the demo server next to it.
 fn beside(trick: &str, code: &str, more: &[&str]) -> Ended {
     beside_in(&Home::new(), trick, code, more)
@@ -186,8 +189,8 @@ fn one_bad_tool_hides_no_good_one() {
 fn schemas_that_explode_are_refused_in_time_and_named_by_whoever_looks_at_all_of_them() {
     let code = "const word = (p) => p.then(() => 'returned', (e) => e.code ?? e.name); \
         return [await word(rogue.fine({})), await word((async () => rogue.bomb_remote_ref({a: 1}))())]";
-    let ended = beside("list-bombs", code, &["--call-timeout", "300ms"]).expect_code(0);
-    assert!(ended.wall < Duration::from_secs(8), "{:?}", ended.wall);
+    let ended = beside("list-bombs", code, &["--call-timeout", "20s"]).expect_code(0);
+    assert!(ended.wall < IN_TIME, "{:?}", ended.wall);
     let value = &ended.json()["value"];
     assert_eq!(value[0], "returned");
     assert_eq!(
@@ -206,7 +209,7 @@ fn a_slow_pattern_in_a_schema_is_bounded() {
     let code = "try { await rogue.bomb_pattern({a: 'a'.repeat(50) + '!'}); return 'returned'; } catch (e) { return e.code ?? e.name; }";
     let ended = beside("list-bombs", code, &["--call-timeout", "300ms"]).expect_code(0);
     assert_ne!(ended.json()["value"], "returned");
-    assert!(ended.wall < Duration::from_secs(8), "{:?}", ended.wall);
+    assert!(ended.wall < IN_TIME, "{:?}", ended.wall);
 }
 
 #[test]
@@ -218,11 +221,7 @@ fn a_tool_list_without_an_end_is_cut() {
             &[],
         );
         assert!(matches!(ended.code, Some(0 | 30)), "{trick}\n{ended}");
-        assert!(
-            ended.wall < Duration::from_secs(20),
-            "{trick}: {:?}",
-            ended.wall
-        );
+        assert!(ended.wall < IN_TIME, "{trick}: {:?}", ended.wall);
         assert!(ended.stderr.contains("rogue"), "{trick}\n{ended}");
     }
 }

@@ -39,6 +39,10 @@ impl Findings {
         self.0.extend(other.err());
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(crate) fn into_result(self) -> Result<(), String> {
         if self.0.is_empty() {
             Ok(())
@@ -146,6 +150,12 @@ fn error_as_expected(findings: &mut Findings, case: &CaseFile, report: &Value) {
             format!("an error of {size} bytes, more than {max}")
         });
     }
+}
+
+/// The run came to a limit of time that its case does not speak of.
+pub(crate) fn ran_out_of_time(case: &CaseFile, played: &Played) -> bool {
+    let word = outcome(&played.report);
+    matches!(&*word, "limit:time" | "limit:cpu") && !case.expect.contains(&word)
 }
 
 /// I3: never longer than its deadline and a quarter of a second.

@@ -16,7 +16,10 @@ use tests::case_file::{Attack, CaseFile, read_folder};
 use tests::stage::{CANARY, Stage};
 
 /// Within it the largest folder is refused; a debug build reads ten thousand rules in it.
-const FOLDER_WALL: Duration = Duration::from_secs(20);
+const FOLDER_WALL: Duration = Duration::from_secs(120);
+/// How often a run may be late, or be stopped before it came to what it is about: a machine that
+/// did not run it for a moment does so once, a run that is late of itself each time.
+const TRIES: usize = 3;
 /// What a run may add to what one like it has left behind.
 const ADDED_MIB_MAX: u64 = 1;
 const PLANTED: &str = "AIRLOCK_TEST_PLANTED";
@@ -101,13 +104,29 @@ fn start_nothing(case: &CaseFile, attack: Attack, stage: &Stage) -> Result<(), S
 }
 
 fn play_alone(case: &CaseFile, stage: &Stage) -> Result<(), String> {
+    let mut missed = play_once(case, stage)?;
+    for _ in 1..TRIES {
+        if missed.is_some() {
+            missed = play_once(case, stage)?;
+        }
+    }
+    missed.map_or(Ok(()), Err)
+}
+
+/// What was wrong with the time of a run and with nothing else, if anything was.
+fn play_once(case: &CaseFile, stage: &Stage) -> Result<Option<String>, String> {
     let mut findings = Findings::default();
+    let mut of_time = Findings::default();
     stage.log.take();
     let played = stage.play(case).map_err(|e| format!("{e:#}"))?;
     let reached = stage.log.take();
-    invariants::as_expected(&mut findings, case, &played);
+    let ended = match invariants::ran_out_of_time(case, &played) {
+        true => &mut of_time,
+        false => &mut findings,
+    };
+    invariants::as_expected(ended, case, &played);
     let deadline_ms = stage.deadline_ms(case).map_err(|e| format!("{e:#}"))?;
-    invariants::in_time(&mut findings, deadline_ms, &played);
+    invariants::in_time(&mut of_time, deadline_ms, &played);
     invariants::calls_were_recorded(&mut findings, case, &played, &reached);
     invariants::journal_is_whole(&mut findings, case, &played);
     invariants::nothing_leaked(&mut findings, &played);
@@ -129,7 +148,11 @@ fn play_alone(case: &CaseFile, stage: &Stage) -> Result<(), String> {
         "I9: a tool was reached after the end of the run".into()
     });
     findings.add(stage.reference().map_err(|e| format!("I4: {e:#}")));
-    findings.into_result()
+    if findings.is_empty() {
+        return Ok(of_time.into_result().err());
+    }
+    findings.add(of_time.into_result());
+    findings.into_result().map(|()| None)
 }
 
 /// What a run leaves beyond the bound is the allocator's: freed, and kept for the next run. So

@@ -12,10 +12,10 @@ mod time;
 
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tests::command::{Ended, Home, start};
+use tests::patience::wait_until;
 
 const LEGACY: &str = "2025-11-25";
 const MODERN: &str = "2026-07-28";
@@ -72,28 +72,39 @@ impl Drop for Listening {
     }
 }
 
+/// On a port that was free a moment ago. Where somebody else took it, the server ends, and
+/// another is tried.
 fn listen(make: impl Fn(u16) -> Command) -> Listening {
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    const TRIES: usize = 3;
+    let listening = (0..TRIES).find_map(|_| try_listen(&make));
+    listening.expect("a server that listens")
+}
+
+fn try_listen(make: impl Fn(u16) -> Command) -> Option<Listening> {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
     let child = make(port)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let since = Instant::now();
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(
-            since.elapsed() < Duration::from_secs(30),
-            "the server does not listen"
-        );
-        std::thread::park_timeout(Duration::from_millis(20));
-    }
-    Listening {
+    let mut listening = Listening {
         child,
         url: format!("http://127.0.0.1:{port}/mcp"),
-    }
+    };
+    let (mut has_ended, mut is_open) = (false, false);
+    wait_until(|| {
+        has_ended = !matches!(listening.child.try_wait(), Ok(None));
+        is_open = is_listened_to(port);
+        has_ended || is_open
+    });
+    (is_open && !has_ended).then_some(listening)
+}
+
+/// Somebody else listens there: who calls a free port may by chance be connected to itself.
+fn is_listened_to(port: u16) -> bool {
+    let stream = TcpStream::connect(("127.0.0.1", port));
+    stream.is_ok_and(|it| it.local_addr().unwrap() != it.peer_addr().unwrap())
 }

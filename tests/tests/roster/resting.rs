@@ -15,6 +15,7 @@ use airlock::{Broker, RunEvent, Script, ServerState};
 use rustix::fs::OFlags;
 use tempfile::TempDir;
 use tests::changing::{Changing, tool};
+use tests::patience::wait_until;
 use tokio::time::timeout;
 
 use super::{offers, run, until, value};
@@ -55,10 +56,19 @@ struct Stuck(PathBuf);
 
 impl Stuck {
     fn new(home: &TempDir, tool: &str) -> Self {
-        let files = std::fs::read_dir(home.path().join("state/listings")).unwrap();
-        let mut paths = files.map(|it| it.unwrap().path());
-        let names_it = |path: &PathBuf| std::fs::read_to_string(path).unwrap().contains(tool);
-        let path = paths.find(names_it).unwrap();
+        // What is being written there has another name first, and may be gone when it is read.
+        let names_it = |path: &PathBuf| {
+            let text = std::fs::read_to_string(path);
+            path.extension().is_none() && text.is_ok_and(|it| it.contains(tool))
+        };
+        let mut found = None;
+        wait_until(|| {
+            let files = std::fs::read_dir(home.path().join("state/listings"));
+            let mut paths = files.into_iter().flatten().flatten().map(|it| it.path());
+            found = paths.find(names_it);
+            found.is_some()
+        });
+        let path = found.unwrap();
         std::fs::remove_file(&path).unwrap();
         let made = Command::new("mkfifo").arg(&path).status().unwrap();
         assert!(made.success());

@@ -5,10 +5,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
 const ZIG: &str = "0.17.0";
+/// How often the index is asked that did not answer, or broke off.
+const TRIES: u32 = 3;
+/// So long it is left alone in between, and twice as long after that.
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// Without the first two, zig compiles for Wasm as for a machine without a library, and what it
 /// makes takes up to twice as long.
@@ -99,11 +104,27 @@ fn fetched(tools: &Path) -> Result<PathBuf> {
         return Ok(zig);
     }
     eprintln!("fetching ziglang {ZIG} into {}", folder.display());
+    let mut outcome = fetch(&folder);
+    for tried in 1..TRIES {
+        if outcome.is_err() {
+            std::thread::sleep(PAUSE * tried);
+            outcome = fetch(&folder);
+        }
+    }
+    outcome.map(|()| zig)
+}
+
+/// Into a folder beside it first: what breaks off leaves no half of a compiler behind.
+fn fetch(folder: &Path) -> Result<()> {
+    let mut unfinished = folder.as_os_str().to_owned();
+    unfinished.push(format!(".{}", std::process::id()));
+    let unfinished = PathBuf::from(unfinished);
+    let _ = fs::remove_dir_all(&unfinished);
     let package = format!("ziglang=={ZIG}");
     let output = Command::new("python3")
         .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
-        .args(["--no-deps", "--target"])
-        .arg(&folder)
+        .args(["--timeout", "30", "--no-deps", "--target"])
+        .arg(&unfinished)
         .arg(package)
         .output()
         .context("no C compiler for Wasm is installed, and python3 could not be started to fetch one; install clang with llvm, or zig")?;
@@ -112,7 +133,9 @@ fn fetched(tools: &Path) -> Result<PathBuf> {
         "no C compiler for Wasm is installed, and ziglang {ZIG} could not be fetched; install clang with llvm, or zig\n{}",
         String::from_utf8_lossy(&output.stderr).trim()
     );
-    Ok(zig)
+    let _ = fs::remove_dir_all(folder);
+    fs::rename(&unfinished, folder)?;
+    Ok(())
 }
 
 /// The first line that a program says, when it is there.
