@@ -111,12 +111,16 @@ impl Prover {
         if let Some(answer) = self.answers.get(&key) {
             return answer.clone();
         }
+        let failures = self.failures;
         let asked = Question::compile(theory, what, but);
         let answer = match asked {
             Ok(question) => self.converse(&question).await,
             Err(why) => Verdict::Open { why },
         };
-        self.answers.insert(key, answer.clone());
+        // A solver that failed may answer when it is asked anew.
+        if self.failures == failures {
+            self.answers.insert(key, answer.clone());
+        }
         answer
     }
 

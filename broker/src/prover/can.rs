@@ -107,18 +107,31 @@ impl Prover {
 
     /// Whether policies let a call through that comes out at this level and no milder one.
     async fn between(&mut self, theory: &Theory, floor: Level, level: Level) -> Verdict {
-        let lets = |level: Level| {
-            let approval = LEVELS
-                .iter()
-                .position(|it| *it == level)
-                .unwrap_or(LEVELS.len());
-            let approval = u8::try_from(approval).unwrap_or(u8::MAX);
-            Lets { side: 0, approval }
-        };
-        let milder = LEVELS.iter().rev().find(|it| **it < level);
-        let but = milder.filter(|_| level > floor).map(|it| lets(*it));
-        self.ask(theory, lets(level), but).await
+        if level > floor {
+            let milder = LEVELS.iter().rev().find(|it| **it < level);
+            return self
+                .ask(theory, lets(level), milder.map(|it| lets(*it)))
+                .await;
+        }
+        // Also what would need less approval comes out here, and an error with more approval is
+        // never met by it.
+        let mut open = None;
+        for milder in LEVELS.into_iter().filter(|it| *it <= floor) {
+            match self.ask(theory, lets(milder), None).await {
+                Verdict::Proved => {}
+                model @ Verdict::Model(_) => return model,
+                why @ Verdict::Open { .. } => open = Some(why),
+            }
+        }
+        open.unwrap_or(Verdict::Proved)
     }
+}
+
+/// With the approval of this level, and without an error up to there.
+fn lets(level: Level) -> Lets {
+    let approval = (0..).zip(LEVELS).find(|(_, it)| *it == level);
+    let approval = approval.map_or(u8::MAX, |(approval, _)| approval);
+    Lets { side: 0, approval }
 }
 
 struct Question<'a> {

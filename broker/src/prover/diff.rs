@@ -49,12 +49,9 @@ impl Prover {
             .filter_map(Rules::policies)
             .collect();
         let theory = theory(&policies, subject);
-        let floor = pair
-            .old
-            .floor(&subject.tool)
-            .max(pair.new.floor(&subject.tool));
-        let is_same = theory.as_ref().is_ok_and(Theory::is_same);
-        if is_same || floor == Level::Deny {
+        let floors = [pair.old, pair.new].map(|it| it.floor(&subject.tool));
+        let is_same = theory.as_ref().is_ok_and(Theory::is_same) && floors[OLD] == floors[NEW];
+        if is_same || floors == [Level::Deny; 2] {
             return Change {
                 widened: Parted::Never,
                 narrowed: Parted::Never,
@@ -65,7 +62,7 @@ impl Prover {
             pair,
             subject,
             theory: &theory,
-            floor,
+            floors,
         };
         let wider = self.one_way(&asked, NEW, &mut found).await;
         let narrower = self.one_way(&asked, OLD, &mut found).await;
@@ -97,12 +94,8 @@ impl Prover {
         }
         let theory = asked.theory.as_ref().map_err(Clone::clone)?;
         let mut open = None;
-        for (approval, level) in (0..).zip(LEVELS) {
-            if level < asked.floor || level == Level::Deny {
-                continue;
-            }
-            let [what, but] = [more, less].map(|side| Lets { side, approval });
-            match self.ask(theory, what, Some(but)).await {
+        for (what, enough) in asked.questions(more) {
+            match self.any(theory, what, &enough).await {
                 Verdict::Proved => {}
                 Verdict::Open { why } => open = Some(why),
                 Verdict::Model(model) => {
@@ -130,11 +123,62 @@ impl Prover {
     }
 }
 
+impl Prover {
+    /// Whether one of `enough` lets through whatever `what` does. Where nothing would be enough,
+    /// it may let nothing through.
+    async fn any(&mut self, theory: &Theory, what: Lets, enough: &[Lets]) -> Verdict {
+        let Some((first, others)) = enough.split_first() else {
+            return self.ask(theory, what, None).await;
+        };
+        let verdict = self.ask(theory, what, Some(*first)).await;
+        for other in others {
+            if verdict == Verdict::Proved {
+                break;
+            }
+            if self.ask(theory, what, Some(*other)).await == Verdict::Proved {
+                return Verdict::Proved;
+            }
+        }
+        verdict
+    }
+}
+
+impl Asked<'_> {
+    /// What the rules of side `more` let through with each approval, and what those of the other
+    /// side may let it through with so that it comes out no stricter there. Errors with more
+    /// approval than a call needs are never met by it, so what needs little is asked about also
+    /// where patterns ask for more.
+    fn questions(&self, more: usize) -> Vec<(Lets, Vec<Lets>)> {
+        let less = NEW - more;
+        let [floor, other] = [more, less].map(|side| self.floors.get(side).copied());
+        let (Some(floor), Some(other)) = (floor, other) else {
+            return Vec::new();
+        };
+        let levels = || (0..).zip(LEVELS).filter(|(_, it)| *it < Level::Deny);
+        let ask = |(approval, level): (u8, Level)| {
+            let out = level.max(floor);
+            let enough = levels()
+                .filter(|(it, level)| *it >= approval && *level <= out && out >= other)
+                .map(|(approval, _)| Lets {
+                    side: less,
+                    approval,
+                });
+            let what = Lets {
+                side: more,
+                approval,
+            };
+            (out < Level::Deny).then(|| (what, enough.collect()))
+        };
+        levels().filter_map(ask).collect()
+    }
+}
+
 struct Asked<'a> {
     pair: Pair<'a>,
     subject: &'a Subject,
     theory: &'a Result<Theory, String>,
-    floor: Level,
+    /// The mildest level on each side, whatever policies say.
+    floors: [Level; 2],
 }
 
 fn is_open(proof: &Result<(), String>, example: Option<&Apart>) -> bool {

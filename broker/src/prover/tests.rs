@@ -11,7 +11,7 @@ use airlock_core::flow::{Field, Labelling};
 use airlock_core::id::ToolId;
 use airlock_core::policy::ever::{self, Example, Subject, Surroundings};
 use airlock_core::policy::{Policies, PolicyFile, Vocabulary};
-use airlock_core::rules::{Level, Rules};
+use airlock_core::rules::{Level, Pattern, Rule, Rules};
 use codegen::description::Description;
 use codegen::shape::ToolShape;
 use serde_json::json;
@@ -71,6 +71,20 @@ fn set(texts: &str, labelling: Labelling) -> Set {
     Set {
         rules: Rules::new(Vec::new(), false).with_policies(std::sync::Arc::new(policies)),
         subject,
+    }
+}
+
+impl Set {
+    /// The same, where a pattern asks for every call of the tool.
+    fn under(self, level: Level) -> Self {
+        let pattern = Rule {
+            level,
+            pattern: Pattern::parse("box.*").unwrap(),
+            origin: None,
+        };
+        let policies = self.rules.policies().unwrap().clone();
+        let rules = Rules::new(vec![pattern], false).with_policies(policies.into());
+        Self { rules, ..self }
     }
 }
 
@@ -232,6 +246,68 @@ fn no_call_of_ten_thousand_is_what_is_proved_to_be_impossible_of_an_unlabelled_t
 #[test]
 fn no_call_of_ten_thousand_is_what_is_proved_to_be_impossible_of_a_labelled_tool() {
     hold(&sets().into_iter().skip(1).step_by(2).collect::<Vec<_>>());
+}
+
+#[test]
+fn no_call_of_ten_thousand_is_what_is_proved_to_be_impossible_where_patterns_ask() {
+    let asked = [Level::AskRun, Level::AskCall].into_iter().cycle();
+    let sets = sets().into_iter().step_by(3).zip(asked);
+    hold(
+        &sets
+            .map(|(set, level)| set.under(level))
+            .collect::<Vec<_>>(),
+    );
+}
+
+/// What is let through without approval comes out where a pattern asks, and an error with more
+/// approval is never met by it.
+#[test]
+fn what_needs_no_approval_is_asked_about_where_a_pattern_asks() {
+    let Some(mut prover) = prover() else { return };
+    let text = "permit@ when { context.args.serial > 5000000000000000000 && \
+                context.args.count * 37 + context.counts.calls_run * 11 == 20011 && \
+                context.counts.calls_run > 40 && context.counts.calls_run < 61 } --- \
+                permit@ when { context.approval >= 1 && \
+                context.args.serial > 4000000000000000000 && context.args.serial * 3 > 0 }";
+    let of = |text: &str| set(&text.replace('@', ALL), Labelling::default()).under(Level::AskRun);
+    let new = of(text);
+    let found = can(&mut prover, &new);
+    assert_eq!(levels(&found), ["never", "yes", "never"], "{found:?}");
+
+    let old = of("permit@ when { context.args.count < 0 }");
+    let change = |prover: &mut Prover, old: &Set, new: &Set| {
+        let pair = Pair {
+            old: &old.rules,
+            new: &new.rules,
+        };
+        run(prover.diff(pair, &new.subject, &[]))
+    };
+    let widened = change(&mut prover, &old, &new);
+    assert!(matches!(widened.widened, Parted::Example(_)), "{widened:?}");
+    assert!(matches!(widened.narrowed, Parted::Never), "{widened:?}");
+    // As much approval as the pattern asks for anyway changes nothing.
+    let free = of("permit@ when { context.args.serial * 3 > 0 }");
+    let granted = of(
+        "permit@ when { context.approval >= 1 && context.args.serial * 3 > 0 } --- \
+                      permit@ when { context.args.serial * 3 > 0 }",
+    );
+    let same = change(&mut prover, &free, &granted);
+    assert!(matches!(same.widened, Parted::Never), "{same:?}");
+    assert!(matches!(same.narrowed, Parted::Never), "{same:?}");
+}
+
+#[test]
+fn another_pattern_is_a_difference_too() {
+    let mut nobody = Prover::new(None);
+    let of = || set(&"permit@".replace('@', ALL), Labelling::default());
+    let [free, asked] = [of(), of().under(Level::AskCall)];
+    let pair = Pair {
+        old: &free.rules,
+        new: &asked.rules,
+    };
+    let change = run(nobody.diff(pair, &free.subject, &[]));
+    assert!(matches!(change.widened, Parted::Never), "{change:?}");
+    assert!(matches!(change.narrowed, Parted::Example(_)), "{change:?}");
 }
 
 fn levels(found: &[Answer]) -> Vec<&'static str> {

@@ -9,6 +9,8 @@ mod part;
 mod proved;
 mod scope;
 mod sets;
+#[cfg(test)]
+mod tests;
 mod texts;
 
 use super::finding::Finding;

@@ -27,6 +27,7 @@ use probe::{Probe, of_args, seen};
 
 pub use idle::{Tried, Without, model_without, tried_without};
 pub use theory::{Among, Lets, Theory};
+pub(super) use theory::{Errors, may_be_lost};
 pub use world::{Sayings, Subject, Surroundings};
 
 /// All levels, from the mildest.

@@ -49,22 +49,21 @@ impl Fix {
         }
     }
 
-    /// Something is written at a byte of a text.
+    /// Something is written in the place of these bytes of a text.
     #[must_use]
-    pub fn insert(
+    pub fn put(
         file: &Arc<str>,
         whole: &str,
-        at: usize,
+        range: Range<usize>,
         text: impl Into<String>,
         what: impl Into<String>,
     ) -> Self {
-        let place = Place::of(file, whole, at);
         let edit = Edit {
-            start: place.clone(),
-            end: place,
+            start: Place::of(file, whole, range.start),
+            end: Place::of(file, whole, range.end),
             text: text.into(),
-            first: at,
-            past: at,
+            first: range.start,
+            past: range.end,
         };
         Self {
             what: what.into(),

@@ -71,6 +71,7 @@ kinds! {
     GrantUnusable Error "grant-unusable" "A file of grants, or one of them, cannot be used."
     GrantWithoutExpiry Error "grant-without-expiry" "A grant that never ends."
 
+    GrantExpired Warning "grant-expired" "A grant that has ended."
     PermitUnscoped Warning "permit-unscoped" "A permit for every tool that nothing bounds."
     ForbidEverything Warning "forbid-everything" "A forbid that leaves nothing to be done."
     DestroysUnasked Warning "destroys-unasked" "A tool that destroys is permitted, and nobody is asked."

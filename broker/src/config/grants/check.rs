@@ -1,10 +1,12 @@
 //! A file of grants as a reviewer is told of it: everything that is wrong in it,
 //! each with its place, where a run would stop at the first.
 
+use std::iter;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use airlock_core::grant::Scope;
+use airlock_core::grant::{Grant, Scope};
 use airlock_core::policy::{Finding, Fix, Kind, Place};
 use airlock_core::problem::Problem;
 use serde::Deserialize;
@@ -15,6 +17,8 @@ use crate::clock::utc;
 use crate::config::{read_text, shown};
 
 const EXPIRES: &str = "expires";
+/// Nobody thinks of what was approved longer ago than this.
+const YEAR_MS: u64 = 366 * 24 * 60 * 60 * 1000;
 
 /// A file of grants that was looked through.
 #[derive(Debug)]
@@ -31,6 +35,18 @@ pub(crate) struct Checked {
 struct Outline {
     #[serde(default)]
     grant: Vec<Spanned<toml::Table>>,
+}
+
+/// As much as says where each says when it ends.
+#[derive(Default, Deserialize)]
+struct Ends {
+    #[serde(default)]
+    grant: Vec<End>,
+}
+
+#[derive(Deserialize)]
+struct End {
+    expires: Option<Spanned<toml::Value>>,
 }
 
 /// A file that cannot be read at all is a problem, and what stands in it is a finding.
@@ -71,8 +87,10 @@ impl File<'_> {
         };
         let mut findings = Vec::new();
         let mut is_good = true;
-        for grant in &outline.grant {
-            let found = self.of_grant(grant);
+        let ends: Ends = toml::from_str(self.text).unwrap_or_default();
+        let ends = ends.grant.into_iter().map(|it| Some(it.expires?.span()));
+        for (grant, end) in outline.grant.iter().zip(ends.chain(iter::repeat(None))) {
+            let found = self.of_grant(grant, end);
             is_good &= found.is_empty();
             findings.extend(found);
         }
@@ -88,33 +106,58 @@ impl File<'_> {
         (outline.grant.len(), findings)
     }
 
-    fn of_grant(&self, grant: &Spanned<toml::Table>) -> Vec<Finding> {
+    fn of_grant(&self, grant: &Spanned<toml::Table>, end: Option<Range<usize>>) -> Vec<Finding> {
         let at = grant.span().start;
         let mut table = grant.get_ref().clone();
         let mut findings = Vec::new();
         if !table.contains_key(EXPIRES) {
-            findings.push(self.endless(at, &table));
+            findings.push(self.without_end(at, &table));
             if let Ok(end) = utc_of(self.now_ms).parse() {
                 table.insert(EXPIRES.to_owned(), toml::Value::Datetime(end));
             }
         }
         let read: Result<super::Entry, _> = toml::Value::Table(table).try_into();
-        let why = match read {
-            Ok(entry) => entry.grant(self.now_ms).err(),
-            Err(error) => Some(error.message().to_owned()),
-        };
-        findings.extend(why.map(|why| self.unusable(at, "the grant cannot be used", why)));
+        let read = read.map_err(|error| error.message().to_owned());
+        match read.and_then(|entry| entry.grant(self.now_ms)) {
+            Ok(grant) => findings.extend(end.and_then(|end| self.of_end(&grant, end))),
+            Err(why) => findings.push(self.unusable(at, "the grant cannot be used", why)),
+        }
         findings
     }
 
-    fn endless(&self, at: usize, table: &toml::Table) -> Finding {
+    /// An end that is there, and is none.
+    fn of_end(&self, grant: &Grant, end: Range<usize>) -> Option<Finding> {
+        let place = Place::of(&self.name, self.text, end.start);
+        if grant.expires_at_ms <= self.now_ms {
+            let what = "the grant has expired";
+            let why = "it covers no call any more";
+            let next = "leave it out, or ask whoever approved it again";
+            return Some(Finding::new(Kind::GrantExpired, place, what, why, next));
+        }
+        if grant.expires_at_ms <= self.now_ms.saturating_add(YEAR_MS) {
+            return None;
+        }
+        let what = "the grant holds for more than a year";
+        let why = "whoever has approved it will not think of it any more";
+        let next = "write a sooner end, in UTC";
+        let until = self.usual_end(grant.scope);
+        let told = format!("write {until}");
+        let fix = Fix::put(&self.name, self.text, end, until, told);
+        Some(Finding::new(Kind::GrantWithoutExpiry, place, what, why, next).fixed(Some(fix)))
+    }
+
+    fn usual_end(&self, scope: Scope) -> String {
+        utc_of(self.now_ms.saturating_add(scope.lasts_ms()))
+    }
+
+    fn without_end(&self, at: usize, table: &toml::Table) -> Finding {
         let scope = table.get("scope").and_then(toml::Value::as_str);
         let known = [Scope::Run, Scope::Session, Scope::Project];
         let scope = known
             .into_iter()
             .find(|it| scope == Some(it.as_str()))
             .unwrap_or(Scope::Run);
-        let until = utc_of(self.now_ms.saturating_add(scope.lasts_ms()));
+        let until = self.usual_end(scope);
         let line = format!("{EXPIRES} = {until}");
         let why = "whoever has approved it has approved it for ever: a grant says when it ends";
         let next = "write until when it holds, in UTC";
@@ -127,13 +170,8 @@ impl File<'_> {
         let below = rest.find('\n').filter(|_| is_header);
         finding.fixed(below.map(|below| {
             let what = format!("write {line}");
-            Fix::insert(
-                &self.name,
-                self.text,
-                at + below + 1,
-                format!("{line}\n"),
-                what,
-            )
+            let at = at + below + 1;
+            Fix::put(&self.name, self.text, at..at, format!("{line}\n"), what)
         }))
     }
 
@@ -187,6 +225,32 @@ mod tests {
         let fixed = fix.apply(&text).unwrap();
         assert!(found(&fixed).is_empty(), "{fixed}");
         assert_eq!(super::super::parse("g.toml", &fixed, 7).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn an_end_that_is_past_or_far_away_is_none() {
+        let ends = |end: &str| grant(&[("2027-01-01T00:00:00Z", end)]);
+        let text = [
+            ends("2001-01-01T00:00:00Z"),
+            ends("2026-01-01T00:00:00Z"),
+            ends("2026-12-31T00:00:00Z"),
+            ends("9999-12-31T23:59:59Z"),
+        ]
+        .concat();
+        let all = found(&text);
+        let kinds: Vec<_> = all
+            .iter()
+            .map(|it| (it.kind.as_str(), it.place.line, it.place.column))
+            .collect();
+        let expected = [
+            ("grant-expired", 5, 11),
+            ("grant-expired", 18, 11),
+            ("grant-without-expiry", 44, 11),
+        ];
+        assert_eq!(kinds, expected, "{all:?}");
+        let fixed = all[2].fix.as_ref().unwrap().apply(&text).unwrap();
+        assert_eq!(found(&fixed).len(), 2, "{fixed}");
+        assert!(fixed.contains("expires = 2026-01-01T12:00:00Z"), "{fixed}");
     }
 
     #[test]

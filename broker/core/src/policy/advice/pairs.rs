@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::meaning::Meaning;
+use crate::policy::ever::Errors;
 use crate::policy::finding::Finding;
 use crate::policy::fix::Fix;
 use crate::policy::kind::Kind;
@@ -65,15 +66,33 @@ impl<'a> Known<'a> {
 
     fn finding(&self, one: Read<'a>) -> Option<Finding> {
         if one.meaning.is_never() {
+            if !self.is_safe(one, None) {
+                return None;
+            }
             let what = format!("no call meets the condition of the rule `{}`", one.rule.id);
             let why = "parts of it exclude each other";
             return Some(gone(Kind::RuleDead, one.rule, &what, why));
         }
-        let others: Vec<Read<'a>> = self.beside(one).collect();
+        let others: Vec<Read<'a>> = self
+            .beside(one)
+            .filter(|other| self.is_safe(one, Some(*other)))
+            .collect();
         others
             .iter()
             .find_map(|other| overruled(one, *other))
             .or_else(|| others.iter().find_map(|other| shadowed(one, *other)))
+    }
+
+    /// Without the rule no call is let through that an error in it denies: there is none, or the
+    /// other rule has the very same.
+    fn is_safe(&self, one: Read<'_>, other: Option<Read<'_>>) -> bool {
+        let tools = self.vocabulary.tools.iter();
+        let mut covered = tools.filter(|(name, it)| one.rule.scope.covers(name, &it.groups));
+        covered.all(|(_, words)| match Errors::of(one.rule, words) {
+            Errors::Never => true,
+            Errors::Unknown => false,
+            own @ Errors::When(_) => other.is_some_and(|it| Errors::of(it.rule, words) == own),
+        })
     }
 
     /// The other rules that are about everything that this one is about.

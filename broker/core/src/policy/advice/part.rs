@@ -4,14 +4,22 @@ use cedar_policy::pst::{BinaryOp, Expr, Literal};
 
 use super::Advice;
 use super::ask::{Ask, Form};
+use crate::policy::ever::may_be_lost;
 use crate::policy::fact::FACTS;
 use crate::policy::finding::Finding;
 use crate::policy::fix::Fix;
 use crate::policy::kind::Kind;
 use crate::policy::lint::{Sign, may_err};
 use crate::policy::mentions::{ARGS, inner, path};
+use crate::policy::model::Member;
 use crate::policy::parts::{Node, Seen, Tree};
 use crate::policy::repair::solved;
+
+/// The schema requires it, and there is no value of it that rules do not see.
+fn is_always_seen(member: &Member) -> bool {
+    let is_kept = |kind| !may_be_lost(kind);
+    member.always && member.kind.as_ref().is_some_and(is_kept)
+}
 
 /// No sum of counts and of a number below this comes near to what 64 bits hold.
 const SMALL_MAX: i64 = 1 << 40;
@@ -53,7 +61,7 @@ impl Advice<'_> {
             [ARGS, name] => {
                 let mut tools = self.tools().peekable();
                 tools.peek().is_some()
-                    && tools.all(|words| words.args.0.get(*name).is_some_and(|it| it.always))
+                    && tools.all(|words| words.args.0.get(*name).is_some_and(is_always_seen))
             }
             [name] => FACTS.iter().any(|fact| fact.name == *name && fact.always),
             _ => false,

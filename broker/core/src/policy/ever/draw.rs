@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value as Json, json};
 
 use super::goal::Sketch;
-use super::theory::total::may_be_lost;
+use super::theory::may_be_lost;
 use super::world::{COUNTED_MAX, Subject, fixed, spelt};
 use crate::call::Args;
 use crate::facts::{Counts, Facts, Time};

@@ -12,7 +12,7 @@
 mod among;
 mod overflow;
 mod settled;
-pub(super) mod total;
+mod total;
 
 use std::collections::BTreeSet;
 
@@ -30,6 +30,7 @@ use crate::policy::vocabulary::{ACTION, PRINCIPAL, RESOURCE, Words};
 
 pub use among::Among;
 use settled::Settled;
+pub(in crate::policy) use total::{Errors, may_be_lost};
 
 /// What a call is named here, unless a rule speaks of the action in its condition.
 const CALL: &str = "call";

@@ -9,7 +9,7 @@ use codegen::validate::Validator;
 use serde_json::{Map, Value as Json, json};
 
 use super::sample;
-use super::theory::total;
+use super::theory::may_be_lost;
 use crate::facts::{Facts, OUTSIDE};
 use crate::flow::{Known, Labelling};
 use crate::id::ToolId;
@@ -301,7 +301,7 @@ impl Choices<'_> {
             };
             let here = [way, std::slice::from_ref(name)].concat();
             let mut guards = guards.to_vec();
-            if !member.always || total::may_be_lost(kind) {
+            if !member.always || may_be_lost(kind) {
                 guards.push(format!("{} has {}", read(way), quoted(name)));
             }
             match (kind, schema) {

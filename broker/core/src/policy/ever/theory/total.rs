@@ -7,6 +7,8 @@ use serde_json::{Value as Json, json};
 use super::overflow;
 use crate::policy::mentions::ARGS;
 use crate::policy::model::{Member, Record, Type};
+use crate::policy::rule::Rule;
+use crate::policy::vocabulary::Words;
 
 /// What a condition comes to, and when it errs; none when it never does.
 struct Total {
@@ -35,6 +37,27 @@ pub(super) fn bodies(rule: &Json, args: &Record) -> Option<Vec<Json>> {
     Some(bodies)
 }
 
+/// On which calls of a tool a rule errs: it reads a number that 64 bits do not hold, or counts
+/// beyond that.
+#[derive(Debug, PartialEq)]
+pub(in crate::policy) enum Errors {
+    Never,
+    When(Json),
+    Unknown,
+}
+
+impl Errors {
+    pub(in crate::policy) fn of(rule: &Rule, words: &Words) -> Self {
+        let body = rule.policy.to_json().ok();
+        let bodies = body.and_then(|body| bodies(&body, &words.args));
+        match bodies.map(|all| all.into_iter().nth(1)) {
+            None => Self::Unknown,
+            Some(None) => Self::Never,
+            Some(Some(errs)) => Self::When(errs),
+        }
+    }
+}
+
 /// Arguments as they are for rules: numbers that may be too large are not always there.
 pub(super) fn as_seen(record: Record) -> Record {
     let member = |(name, member): (String, Member)| {
@@ -52,7 +75,7 @@ pub(super) fn as_seen(record: Record) -> Record {
 }
 
 /// A value that fits the schema and that rules may see nothing of.
-pub(in super::super) fn may_be_lost(kind: &Type) -> bool {
+pub(in crate::policy) fn may_be_lost(kind: &Type) -> bool {
     match kind {
         Type::Whole => true,
         Type::Set(member) => may_be_lost(member),
