@@ -96,7 +96,7 @@ pub struct Counts {
 }
 
 /// UTC.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Time {
     pub at_ms: u64,
     pub hour: u8,
@@ -142,6 +142,13 @@ impl Default for Facts {
             unmodelled: None,
             large_texts: BTreeMap::new(),
         }
+    }
+}
+
+impl Default for Time {
+    /// A moment that there was, so that its weekday is one.
+    fn default() -> Self {
+        Self::at(0)
     }
 }
 
