@@ -267,6 +267,13 @@ fn a_folder_without_rules_is_no_quiet_success() {
     );
 }
 
+/// What a report proposes to write.
+fn usual_end(report: &str) -> String {
+    let (_, from) = report.split_once("write expires = ").expect("a fix");
+    let end = from.split(['"', '`', '\\']).next().unwrap_or_default();
+    format!("expires = {end}")
+}
+
 #[test]
 fn grants_are_checked_beside_the_rules() {
     let home = Home::new();
@@ -297,14 +304,26 @@ fn grants_are_checked_beside_the_rules() {
     let sarif = check(&home, &[&args[..], &["--format", "sarif"]].concat()).expect_code(32);
     let text = sarif.json().to_string();
     assert!(text.contains("\"uri\":\"g.toml\""), "{text}");
-    let ended = grant.replace("scope", "expires = 2099-01-01T00:00:00Z\nscope");
-    home.write("g.toml", ended);
+    let ending = |end: &str| grant.replace("scope", &format!("{end}\nscope"));
+    home.write("g.toml", ending(&usual_end(&sarif.stdout)));
     rule(
         &home,
         "permit(principal, action == Action::\"mail.send\", resource);",
     );
     let good = check(&home, &args).expect_code(0).stdout;
     assert!(good.contains("1 grant, nothing found"), "{good}");
+    for (end, code, said) in [
+        ("2001-01-01T00:00:00Z", 0, "the grant has expired"),
+        (
+            "9999-12-31T23:59:59Z",
+            32,
+            "the grant holds for more than a year",
+        ),
+    ] {
+        home.write("g.toml", ending(&format!("expires = {end}")));
+        let text = check(&home, &args).expect_code(32).stdout;
+        assert!(text.contains(said), "{text}");
+    }
     let missing = ["--from", "mail.json", "--grant", "none.toml"];
     check(&home, &missing)
         .expect_code(30)
