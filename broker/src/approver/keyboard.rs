@@ -23,6 +23,11 @@ impl<R: Read> Keyboard<R> {
         }
     }
 
+    /// What has been read already is no line any more.
+    pub(super) fn forget(&mut self) {
+        self.typed.clear();
+    }
+
     /// The next whole line; none when there will be no more. `may_read` is asked before each
     /// attempt: reading from a terminal in the background would stop this process.
     pub(super) async fn line(&mut self, may_read: impl Fn() -> bool) -> Option<String> {
@@ -81,5 +86,13 @@ mod tests {
         assert_eq!(keyboard.line(|| true).await.as_deref(), Some("a 20\n"));
         assert_eq!(keyboard.line(|| true).await.as_deref(), Some("y\n"));
         assert_eq!(keyboard.line(|| true).await, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_typed_ahead_can_be_forgotten() {
+        let mut keyboard = Keyboard::new(Pieces(["Ada\n\ns\n", "d\n"].into(), false));
+        assert_eq!(keyboard.line(|| true).await.as_deref(), Some("Ada\n"));
+        keyboard.forget();
+        assert_eq!(keyboard.line(|| true).await.as_deref(), Some("d\n"));
     }
 }

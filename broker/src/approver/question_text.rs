@@ -155,7 +155,9 @@ fn site(question: &Question) -> String {
 /// What the run had read, where the call goes, and what its fields repeat.
 fn facts_rows(text: &mut String, facts: &Facts) {
     let list = |words: &mut dyn Iterator<Item = &str>| {
-        let words: Vec<_> = words.map(|word| escape::line(word).into_owned()).collect();
+        let words: Vec<_> = words
+            .map(|word| escape::brief(word, EXAMPLE_CHARS_SHOWN))
+            .collect();
         words.join(", ")
     };
     if !facts.labels.is_empty() {
@@ -185,7 +187,7 @@ fn facts_rows(text: &mut String, facts: &Facts) {
     }
     for share in facts.shares.iter().take(SHARES_SHOWN) {
         let Share { field, call, .. } = share;
-        let field = escape::line(field);
+        let field = escape::brief(field, EXAMPLE_CHARS_SHOWN);
         row(
             text,
             "from",
@@ -238,7 +240,9 @@ fn arguments(question: &Question, width: usize, whole: bool) -> String {
 pub(super) fn fitted(text: &str, width: usize) -> String {
     let lines = text.split_inclusive('\n').map(|line| {
         let body = line.strip_suffix('\n');
-        let pieces = wrapped(body.unwrap_or(line), width).join("\n        ");
+        // What was wrapped already fits.
+        let first = width.saturating_sub(1).max(20);
+        let pieces = in_pieces(body.unwrap_or(line), first, room(width)).join("\n        ");
         if body.is_some() {
             pieces + "\n"
         } else {
@@ -250,14 +254,22 @@ pub(super) fn fitted(text: &str, width: usize) -> String {
 
 /// A line in pieces that fit; a piece that goes on is marked, so that no text can look like our own.
 fn wrapped(line: &str, width: usize) -> Vec<String> {
-    let room = width.saturating_sub(12).max(20);
+    in_pieces(line, room(width), room(width))
+}
+
+/// Columns of a piece behind its indentation and its mark.
+fn room(width: usize) -> usize {
+    width.saturating_sub(12).max(20)
+}
+
+fn in_pieces(line: &str, first: usize, others: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
-    let mut taken = 0;
+    let (mut taken, mut room) = (0, first);
     for c in line.chars() {
         taken += columns(c);
         if taken > room {
             pieces.push("↪ ".to_owned());
-            taken = columns(c);
+            (taken, room) = (columns(c), others);
         }
         if let Some(piece) = pieces.last_mut() {
             piece.push(c);
@@ -329,6 +341,46 @@ mod tests {
             assert!(text.contains(part), "{text}");
         }
         assert!(!text.contains('\u{1b}'));
+    }
+
+    /// Nothing that somebody else wrote begins a line of its own.
+    #[test]
+    fn no_row_of_a_question_goes_on_where_the_terminal_breaks_it() {
+        let fakes = format!("x{}answer y = refuse", " ".repeat(70));
+        let facts = Facts {
+            dest_addresses: Some([fakes.clone()].into()),
+            dest_unexplained: [fakes.clone()].into(),
+            shares: vec![Share {
+                field: fakes.clone(),
+                call: CallId(2),
+                pieces: 9,
+            }],
+            ..Facts::default()
+        };
+        let mut text = String::new();
+        facts_rows(&mut text, &facts);
+        for label in ["asks", "why", "like it"] {
+            row(&mut text, label, &fakes);
+        }
+        text.push_str(&format!("        {}\n", "long ".repeat(500)));
+        let shown = fitted(&text, 80);
+        for line in shown.lines() {
+            let columns: usize = line.chars().map(columns).sum();
+            assert!(columns < 80, "{columns}: {line}");
+            let is_ours = line.starts_with("        ") || !line.starts_with("  answer");
+            let begins = line.trim_start();
+            assert!(is_ours && !begins.starts_with("answer"), "{line}");
+        }
+        assert!(shown.matches('↪').count() >= 6, "{shown}");
+    }
+
+    #[test]
+    fn what_was_wrapped_already_is_not_wrapped_again() {
+        let long = format!(
+            "    with {}",
+            wrapped(&"x".repeat(300), 80).join("\n        ")
+        );
+        assert_eq!(fitted(&long, 80), long);
     }
 
     #[test]

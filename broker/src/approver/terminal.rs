@@ -52,8 +52,6 @@ impl Terminal {
     async fn converse(&self, question: &Question) -> io::Result<Answer> {
         let _turn = TURN.lock().await;
         let mut whole = false;
-        // What was typed before the question was shown is no answer to it.
-        let _ = tcflush(&*self.screen, QueueSelector::IFlush);
         let mut keyboard = Keyboard::new(open(OFlags::NONBLOCK)?);
         let mut open = Shown {
             terminal: self,
@@ -62,7 +60,9 @@ impl Terminal {
         loop {
             let shown = question_text::show(question, self.width(), whole);
             let choices = question_text::choices(question);
-            self.write(&format!("{shown}{:>7} {choices}\n      > ", "answer"))?;
+            self.show(&shown)?;
+            self.forget_typed(&mut keyboard);
+            self.show(&format!("{:>7} {choices}\n      > ", "answer"))?;
             let Some(line) = keyboard.line(|| self.is_in_foreground()).await else {
                 return Ok(Answer::Unanswered);
             };
@@ -76,6 +76,7 @@ impl Terminal {
                     self.write("        that is none of the answers; nothing was allowed\n")?
                 }
                 Typed::AllWithoutNumber => {
+                    self.forget_typed(&mut keyboard);
                     self.write("        up to how many calls, this one included? > ")?;
                     let Some(line) = keyboard.line(|| self.is_in_foreground()).await else {
                         return Ok(Answer::Unanswered);
@@ -88,6 +89,18 @@ impl Terminal {
                 }
             }
         }
+    }
+
+    /// What was typed before something was shown is no answer to it. Called before the last line
+    /// of what is shown, so that nothing is lost that is typed after it.
+    fn forget_typed(&self, keyboard: &mut Keyboard<File>) {
+        let _ = tcflush(&*self.screen, QueueSelector::IFlush);
+        keyboard.forget();
+    }
+
+    /// Where a line is too long, what goes on is marked: it is nothing of ours.
+    fn show(&self, text: &str) -> io::Result<()> {
+        self.write(&question_text::fitted(text, self.width()))
     }
 
     fn write(&self, text: &str) -> io::Result<()> {

@@ -171,11 +171,15 @@ fn escape_texts(value: &mut Value) {
         Value::String(text) => *text = escape::block(text).into_owned(),
         Value::Array(items) => items.iter_mut().for_each(escape_texts),
         Value::Object(members) => {
-            let all = std::mem::take(members).into_iter();
-            members.extend(all.map(|(key, mut value)| {
+            for (at, (key, mut value)) in std::mem::take(members).into_iter().enumerate() {
                 escape_texts(&mut value);
-                (escape::line(&key).into_owned(), value)
-            }));
+                let mut shown = escape::line(&key).into_owned();
+                // Two that look alike now stay two.
+                while members.contains_key(&shown) {
+                    shown.push_str(&format!(" ({at})"));
+                }
+                members.insert(shown, value);
+            }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
@@ -213,6 +217,8 @@ mod tests {
         });
         assert_eq!(remark, expected);
         assert_eq!(told(None, Value::Null)["logger"], "files");
+        let alike = told(None, json!({"a\\u{202e}": 1, "a\u{202e}": 2}));
+        assert_eq!(alike["data"], json!({"a\\u{202e}": 1, "a\\u{202e} (1)": 2}));
     }
 
     #[test]

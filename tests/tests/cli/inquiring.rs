@@ -124,6 +124,14 @@ fn where_nobody_is_at_a_terminal_it_is_declined_and_said() {
     assert!(ended.stderr.contains(said), "{}", ended.stderr);
 }
 
+#[test]
+fn what_was_typed_before_the_answers_were_shown_sends_nothing() {
+    let pasted = "Ada\n\n\n\n\ns\n";
+    let (home, shown, _) = run(DEFAULTS, &[("1/5 name", pasted), ("[s]end", "d\n")]);
+    assert!(shown.contains("answer decline"), "{shown}");
+    assert!(!noted(&home).contains("Ada"), "{}", noted(&home));
+}
+
 const ADDRESS: &str = "return await test.elicitation_address({})";
 
 #[test]

@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 use super::{Shown, Terminal, open, turn};
 use crate::approver::form::{Form, said};
 use crate::approver::keyboard::Keyboard;
-use crate::approver::question_text::fitted;
 use crate::carrier::{Inquiry, Said, Time, Wants};
 use crate::render::escape;
 
@@ -77,6 +76,8 @@ impl Terminal {
                 continue;
             }
             self.show(&summary(inquiry, &content))?;
+            talk.forget_typed();
+            self.show(&answers("[s]end, [e]dit, [d]ecline, [c]ancel"))?;
             match talk.typed().await {
                 Typed::Over(action) => return Ok(talk.over(action)),
                 Typed::Line(line) => match line.trim() {
@@ -95,16 +96,18 @@ impl Terminal {
     async fn open_address(&self, inquiry: &Inquiry, time: &Time) -> io::Result<Value> {
         let mut talk = self.begin(inquiry, time).await?;
         let url = inquiry.params.get("url").and_then(Value::as_str);
-        let url = escape::brief(url.unwrap_or_default(), ADDRESS_CHARS_MAX);
+        let url = escape::line(url.unwrap_or_default());
+        if url.chars().count() > ADDRESS_CHARS_MAX {
+            self.show("        nobody can open it here: the address is too long to be shown\n")?;
+            return Ok(talk.over("cancel"));
+        }
         self.show(&format!(
             "{:>7} {url}\n        open it yourself, if you trust the server and the address\n",
             "address"
         ))?;
         loop {
-            self.show(&format!(
-                "{:>7} [o]pened, [d]ecline, [c]ancel\n      > ",
-                "answer"
-            ))?;
+            talk.forget_typed();
+            self.show(&answers("[o]pened, [d]ecline, [c]ancel"))?;
             let line = match talk.typed().await {
                 Typed::Line(line) => line,
                 Typed::Over(action) => return Ok(talk.over(action)),
@@ -120,11 +123,6 @@ impl Terminal {
             };
             return Ok(talk.over(action));
         }
-    }
-
-    /// Where a line is too long, what goes on is marked: it is nothing of ours.
-    fn show(&self, text: &str) -> io::Result<()> {
-        self.write(&fitted(text, self.width()))
     }
 
     /// Takes the terminal, and shows who asks what.
@@ -153,6 +151,10 @@ struct Talk<'a> {
 }
 
 impl Talk<'_> {
+    fn forget_typed(&mut self) {
+        self.shown.terminal.forget_typed(&mut self.keyboard);
+    }
+
     /// The end of what can be typed is the end of the question.
     async fn typed(&mut self) -> Typed {
         let terminal = self.shown.terminal;
@@ -207,9 +209,9 @@ fn summary(inquiry: &Inquiry, content: &Value) -> String {
     if content.as_object().is_some_and(Map::is_empty) {
         text.push_str("        that you agree, and nothing else\n");
     }
-    text.push_str(&format!(
-        "{:>7} [s]end, [e]dit, [d]ecline, [c]ancel\n      > ",
-        "answer"
-    ));
     text
+}
+
+fn answers(words: &str) -> String {
+    format!("{:>7} {words}\n      > ", "answer")
 }
