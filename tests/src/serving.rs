@@ -163,6 +163,23 @@ impl Session {
         assert_eq!(self.post(&message(None, method, params)).status, 202);
     }
 
+    /// The stream of what it is told outside of its requests, from now on.
+    #[must_use]
+    pub fn listen(&self) -> Page {
+        self.notify("notifications/initialized", &json!({}));
+        let headers = [
+            ("Mcp-Session-Id", self.id.as_str()),
+            ("MCP-Protocol-Version", "2025-11-25"),
+        ];
+        request(&self.address, "GET", "/mcp", &headers, "")
+    }
+
+    pub fn end(&self) {
+        let headers = [("Mcp-Session-Id", self.id.as_str())];
+        let ended = request(&self.address, "DELETE", "/mcp", &headers, "");
+        assert_eq!(ended.status, 204);
+    }
+
     /// Answers a request of the server.
     pub fn reply(&self, id: &Value, result: &Value) {
         let reply = json!({"jsonrpc": "2.0", "id": id, "result": result});

@@ -21,6 +21,7 @@ use super::shelf::Shelf;
 use super::status::ServerState;
 use crate::upstream::fetch::{Fetch, Fetched, Unfetched};
 use crate::upstream::wall::Wall;
+use crate::upstream::watching::Watched;
 use crate::upstream::{Against, Asked, Listed, Sent, Upstream};
 
 /// A server that could not be connected to, or listed, is tried again, later and later.
@@ -225,6 +226,28 @@ impl Servers {
             again.map_err(late)?.map_err(Unfetched::Failed)?;
         }
         Err(Unfetched::Failed(ended))
+    }
+
+    /// Has a server tell when one of its resources changes, until what comes back is dropped.
+    pub(super) async fn watch(
+        self: &Arc<Self>,
+        server: &ServerName,
+        uri: &str,
+        wall: &Wall,
+    ) -> Result<Watched, Unfetched> {
+        let late = |_| Unfetched::Failed("it took too long".to_owned());
+        let since = self.upstream.readings(server);
+        let joined = wall.limit(self.join(server)).await.map_err(late)?;
+        joined.map_err(Unfetched::Failed)?;
+        // A connection that has ended is made anew.
+        let there = wall.limit(self.said(server, since)).await;
+        there.map_err(late)?.map_err(Unfetched::Failed)?;
+        let watched = self.upstream.watch(server, uri.to_owned(), wall.clone());
+        watched.await
+    }
+
+    pub(super) fn upstream(&self) -> &Upstream {
+        &self.upstream
     }
 
     pub(super) fn runtime(&self) -> &Handle {

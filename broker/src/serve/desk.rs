@@ -13,13 +13,14 @@ use super::disclosure::{self, Latest};
 use super::ending::Ending;
 use super::filter::{self, Filter};
 use super::listening::{self, Listeners, Lists};
-use super::offered::Listings;
+use super::news::Bulletin;
+use super::offered::{Listings, What};
 use super::request::Request;
 use super::rpc::{self, Lasting, Refusal};
 use super::seal::{NoKey, Seal};
 use super::settings::{Mode, Settings};
 use super::shelf::Shelf;
-use super::{logging, meta, offered, prompt, resources};
+use super::{logging, meta, news, offered, prompt, resources};
 use crate::broker::{ServerState, ServerStatus};
 use crate::carrier::{Abilities, Declared};
 use crate::clock::Clock;
@@ -40,6 +41,7 @@ struct Inner {
     listeners: Listeners,
     latest_list: Latest,
     listings: Listings,
+    bulletin: Bulletin,
     /// What servers of the older era are told that can be asked of hosts.
     declared: watch::Sender<Option<Abilities>>,
     /// Until then requests wait for servers whose tools nobody knows yet.
@@ -81,6 +83,7 @@ impl Desk {
             listeners: Listeners::default(),
             latest_list: Latest::default(),
             listings: Listings::default(),
+            bulletin: Bulletin::default(),
             declared: watch::Sender::new(None),
         })))
     }
@@ -119,6 +122,10 @@ impl Desk {
         if method == "logging/setLevel" && era == Era::Legacy && self.settings().logs {
             return logging::set_level(request);
         }
+        let subscribes = era == Era::Legacy && self.settings().offers.any(What::Resources);
+        if method == "resources/unsubscribe" && subscribes {
+            return news::unsubscribe(request);
+        }
         if method == "subscriptions/listen" && era == Era::Modern {
             let ended = listening::listen(self, request).await?;
             return Ok(rpc::enveloped(ended, era, Lasting::No));
@@ -137,6 +144,9 @@ impl Desk {
             "tags/list" => (filter::tags(&shelf), Lasting::Private),
             "tools/call" => (self.call(&shelf, request).await?, Lasting::No),
             "resources/read" => (self.read(&shelf, request).await?, Lasting::Once),
+            "resources/subscribe" if subscribes => {
+                (news::subscribe(self, &shelf, request).await?, Lasting::No)
+            }
             _ if offers => self.offered(method, &shelf, request).await?,
             _ => return Err(Refusal::no_method(method)),
         };
@@ -244,13 +254,18 @@ impl Desk {
         &self.0.listings
     }
 
+    /// What offered servers tell.
+    pub(super) fn bulletin(&self) -> &Bulletin {
+        &self.0.bulletin
+    }
+
     pub(super) fn latest_list(&self) -> &Latest {
         &self.0.latest_list
     }
 
     /// The tools that are there now; shortly after the start those of all servers, if that
     /// is soon.
-    async fn shelf(&self) -> Result<Arc<Shelf>, Refusal> {
+    pub(super) async fn shelf(&self) -> Result<Arc<Shelf>, Refusal> {
         let filled = |shelf: &Option<Arc<Shelf>>| shelf.as_ref().is_some_and(|it| !it.is_filling());
         let mut shelf = self.0.shelf.clone();
         let there = async {
@@ -337,8 +352,16 @@ impl Desk {
                 "dev.airlock/tools": features(self.settings().mode),
             },
         });
-        if !self.settings().offers.is_empty() {
+        let offers = &self.settings().offers;
+        if !offers.is_empty() {
             rpc::put(&mut capabilities, "completions", json!({}));
+        }
+        if offers.any(What::Prompts) {
+            rpc::put(&mut capabilities, "prompts", json!({"listChanged": true}));
+        }
+        if offers.any(What::Resources) {
+            let both = json!({"subscribe": true, "listChanged": true});
+            rpc::put(&mut capabilities, "resources", both);
         }
         if self.settings().logs {
             rpc::put(&mut capabilities, "logging", json!({}));

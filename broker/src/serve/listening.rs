@@ -1,20 +1,26 @@
 //! `subscriptions/listen` of the newer era: a request that stays open. It is
-//! acknowledged first, told when the list of tools, of groups or of tags is another one, and answered
-//! when serving ends.
+//! acknowledged first, told when the list of tools, of groups or of tags is another one, or what
+//! offered servers have besides, and answered when serving ends.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use airlock_core::id::Digest;
+use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Semaphore, watch};
 
 use super::desk::Desk;
+use super::news::{self, Subscriptions};
+use super::offered::What;
 use super::request::Request;
 use super::rpc::{self, Refusal};
 use super::shelf::Shelf;
 
 /// Hosts that may listen at the same time; others ask for the list again.
 const LISTENERS_MAX: usize = 1_000;
+/// The resources that a host wants to be told of.
+const URIS: &str = "resourceSubscriptions";
 const ID_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Room for those who listen.
@@ -49,8 +55,8 @@ impl Lists {
     }
 
     /// Waits until one of them is another one than it was, and gives what is told of that; the
-    /// first ones are no change. None when they will not change any more.
-    pub(super) async fn changed(&mut self) -> Option<Vec<&'static str>> {
+    /// first ones are no change. Never when they will not change any more.
+    pub(super) async fn changed(&mut self) -> Vec<&'static str> {
         while self.shelves.changed().await.is_ok() {
             let now = digest(&self.shelves.borrow_and_update());
             let (Some(before), Some(now)) = (std::mem::replace(&mut self.told, now), now) else {
@@ -60,10 +66,10 @@ impl Lists {
             let changed = lists.filter(|((before, now), _)| before != now);
             let methods: Vec<_> = changed.map(|(_, (_, method))| method).collect();
             if !methods.is_empty() {
-                return Some(methods);
+                return methods;
             }
         }
-        None
+        std::future::pending().await
     }
 }
 
@@ -82,23 +88,38 @@ pub(super) async fn listen(desk: &Desk, request: &Request) -> Result<Value, Refu
         return Err(Refusal::new(rpc::INTERNAL, "too many hosts listen already"));
     };
     let is_wanted = |(key, _): &(&str, &str)| wanted.get(*key) == Some(&Value::Bool(true));
-    let wanted: Vec<_> = LISTS.into_iter().filter(is_wanted).collect();
-    let honoured = wanted
+    let lists = LISTS.into_iter().chain(offered(desk)).filter(is_wanted);
+    let lists: Vec<_> = lists.collect();
+    let honoured = lists
         .iter()
         .map(|(key, _)| ((*key).to_owned(), true.into()));
-    let honoured: Map<String, Value> = honoured.collect();
+    let mut honoured: Map<String, Value> = honoured.collect();
     let id = json!({ ID_KEY: request.id });
     // Whatever changes from here on is told, also what changes before it is acknowledged.
-    let mut lists = desk.lists();
+    let (mut changes, mut news) = (desk.lists(), desk.bulletin().read());
+    let subscriptions = subscriptions(desk, request, wanted.get(URIS)).await?;
+    if !subscriptions.is_empty() {
+        let mut uris: Vec<_> = subscriptions.keys().cloned().collect();
+        uris.sort_unstable();
+        honoured.insert(URIS.into(), uris.into());
+    }
     let params = json!({"_meta": id, "notifications": honoured});
     let method = "notifications/subscriptions/acknowledged";
     request.peer.notify(method, &params).await;
     let telling = async {
-        while let Some(changed) = lists.changed().await {
-            let is_wanted = |it: &&str| wanted.iter().any(|(_, method)| method == it);
-            for method in changed.into_iter().filter(is_wanted) {
+        loop {
+            let (methods, updates) = tokio::select! {
+                changed = changes.changed() => (changed, Default::default()),
+                batch = news.next() => (batch.lists().collect(), batch.of(&subscriptions)),
+            };
+            let is_wanted = |it: &&str| lists.iter().any(|(_, method)| method == it);
+            for method in methods.into_iter().filter(is_wanted) {
                 let params = json!({ "_meta": id });
                 request.peer.notify(method, &params).await;
+            }
+            for mut params in news::heard(&request.session, desk, updates) {
+                rpc::put(&mut params, "_meta", id.clone());
+                request.peer.notify(news::UPDATED, &params).await;
             }
         }
     };
@@ -108,4 +129,42 @@ pub(super) async fn listen(desk: &Desk, request: &Request) -> Result<Value, Refu
         _ = request.cancel.cancelled() => {}
     }
     Ok(json!({ "_meta": id }))
+}
+
+/// The lists that change where they are offered.
+fn offered(desk: &Desk) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lists = [
+        (What::Prompts, ("promptsListChanged", news::PROMPTS)),
+        (What::Resources, ("resourcesListChanged", news::RESOURCES)),
+    ];
+    let offers = &desk.settings().offers;
+    let offered = lists.map(|(what, list)| offers.any(what).then_some(list));
+    offered.into_iter().flatten()
+}
+
+/// The resources of which the host wants to be told, those that nobody tells of left out.
+async fn subscriptions(
+    desk: &Desk,
+    request: &Request,
+    wanted: Option<&Value>,
+) -> Result<Subscriptions, Refusal> {
+    let uris = wanted.and_then(Value::as_array).into_iter().flatten();
+    let uris: BTreeSet<_> = uris.filter_map(Value::as_str).collect();
+    if uris.len() > news::SUBSCRIPTIONS_MAX {
+        let max = news::SUBSCRIPTIONS_MAX;
+        let why = format!("`{URIS}` names more than {max} resources");
+        return Err(Refusal::invalid(why));
+    }
+    if uris.is_empty() || !desk.settings().offers.any(What::Resources) {
+        return Ok(Subscriptions::new());
+    }
+    let shelf = desk.shelf().await?;
+    let asking = uris.into_iter().map(|uri| {
+        let shelf = &shelf;
+        async move {
+            let subscription = news::subscription(desk, shelf, request, uri).await;
+            Some((uri.to_owned(), subscription.ok()?))
+        }
+    });
+    Ok(join_all(asking).await.into_iter().flatten().collect())
 }

@@ -19,6 +19,7 @@ mod inquiring;
 mod listening;
 mod logging;
 mod meta;
+mod news;
 mod offered;
 mod peer;
 mod progress;
@@ -84,6 +85,9 @@ impl Serve {
     /// changes.
     pub fn ready(&self, broker: Broker) {
         let changes = broker.changes();
+        if !self.settings.offers.is_empty() {
+            tokio::spawn(news::follow(broker.clone(), self.desk.clone()));
+        }
         let shelf = Shelf::new(broker, &self.settings);
         self.shelf.send_replace(Some(Arc::new(shelf)));
         let shelf = Arc::downgrade(&self.shelf);

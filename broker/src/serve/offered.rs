@@ -20,6 +20,7 @@ use super::rpc::{INTERNAL, INVALID_PARAMS, Refusal, shown};
 use super::shelf::Shelf;
 use crate::upstream::fetch::{Fetch, Unfetched};
 use crate::upstream::wall::Wall;
+use crate::upstream::watching::Watched;
 
 pub(super) use completion::complete;
 pub(super) use listing::Listings;
@@ -27,10 +28,13 @@ pub(super) use offer::What;
 pub use offer::{BadOffer, Offer, Offers};
 pub(super) use prompts::{get as get_prompt, list as list_prompts};
 pub(super) use resources::{
-    list as list_resources, read as read_resource, templates as list_templates,
+    is_uri, list as list_resources, read as read_resource, templates as list_templates,
+    whose as whose_resource,
 };
 
 const TEXT_CHARS_MAX: usize = 2_000;
+/// For a server to start, and to say whether it tells of a resource.
+const WATCHED_WITHIN: Duration = Duration::from_secs(30);
 
 /// Asks a server for one thing, until the host does not want it any more. It takes the room
 /// of a call of the session.
@@ -65,6 +69,31 @@ async fn fetched(
         ));
     }
     Ok(value)
+}
+
+/// Has a server tell when a resource changes; what it says to that is heard.
+pub(super) async fn watched(
+    desk: &Desk,
+    shelf: &Shelf,
+    request: &Request,
+    (server, uri): (&ServerName, &str),
+) -> Result<Watched, Refusal> {
+    let wall = Wall::new(WATCHED_WITHIN);
+    let asking = async {
+        let room = wall.limit(request.session.room.acquire()).await;
+        let late = |_| Unfetched::Failed("too much else of this session goes on".to_owned());
+        let _room = room.map_err(late)?;
+        shelf.broker.watch(server, uri, &wall).await
+    };
+    let watched = tokio::select! {
+        watched = asking => watched,
+        why = request.cancel.cancelled() => Err(Unfetched::Failed(why)),
+        why = desk.ending().wanted() => Err(Unfetched::Failed(format!("airlock ends: {why}"))),
+    };
+    watched.map_err(|unfetched| {
+        count_as_read(shelf, request, server);
+        refusal(server, unfetched)
+    })
 }
 
 fn unusable(why: &str) -> Unfetched {

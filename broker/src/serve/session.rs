@@ -1,7 +1,7 @@
 //! One host's connection: what it was shown, what it can do, the runs that wait
 //! for an answer, and the values that were too long for a result.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use airlock_core::catalog::Tool;
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use super::feed::Feed;
+use super::news::{Batch, SUBSCRIPTIONS_MAX, Subscription, Subscriptions};
 use super::peer::OpenRequests;
 use super::settings::Settings;
 use super::suspended::Suspended;
@@ -59,6 +60,8 @@ struct State {
     requests: HashMap<String, Cancel>,
     suspended: HashMap<String, Suspended>,
     kept: VecDeque<(String, Arc<str>)>,
+    /// The resources of which it is told when they change, in the older era.
+    subscriptions: Subscriptions,
 }
 
 impl HostSession {
@@ -79,6 +82,7 @@ impl HostSession {
                 requests: HashMap::new(),
                 suspended: HashMap::new(),
                 kept: VecDeque::new(),
+                subscriptions: Subscriptions::new(),
             }),
             settings: settings.clone(),
         }
@@ -214,6 +218,30 @@ impl HostSession {
         self.lock().capabilities.clone()
     }
 
+    pub(super) fn subscribes_to(&self, uri: &str) -> bool {
+        self.lock().subscriptions.contains_key(uri)
+    }
+
+    /// False when there is no room for one more.
+    pub(super) fn note_subscription(&self, uri: &str, subscription: Subscription) -> bool {
+        let mut state = self.lock();
+        let has_room = state.subscriptions.len() < SUBSCRIPTIONS_MAX;
+        if has_room {
+            state.subscriptions.insert(uri.to_owned(), subscription);
+        }
+        has_room
+    }
+
+    pub(super) fn forget_subscription(&self, uri: &str) {
+        let subscription = self.lock().subscriptions.remove(uri);
+        drop(subscription);
+    }
+
+    /// What of this it is told.
+    pub(super) fn updates(&self, batch: &Batch) -> BTreeSet<(ServerName, String)> {
+        batch.of(&self.lock().subscriptions)
+    }
+
     /// A request begins; its id is the text in which the host wrote it.
     pub(super) fn begin(self: &Arc<Self>, id: &str) -> Result<Begun, String> {
         let cancel = Cancel::new();
@@ -249,6 +277,7 @@ impl HostSession {
             .drain()
             .for_each(|(_, cancel)| cancel.cancel(why));
         state.suspended.clear();
+        state.subscriptions.clear();
         self.feed.end();
     }
 

@@ -5,12 +5,13 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 
 use super::desk::Desk;
+use super::news;
 use super::peer::{OUTBOX_MESSAGES, Peer};
 use super::request::Request;
 use super::rpc::{self, MESSAGE_BYTES_MAX, Refusal};
@@ -55,17 +56,20 @@ struct Connection {
 }
 
 impl Connection {
-    /// Tells a host of the older era when the list of tools is another one; never ends.
+    /// Tells a host of the older era what changes; never ends.
     async fn tell_changes(&self) {
-        let mut lists = self.desk.lists();
-        while let Some(changed) = lists.changed().await {
-            for method in changed {
+        let (mut lists, mut news) = (self.desk.lists(), self.desk.bulletin().read());
+        loop {
+            let told = tokio::select! {
+                changed = lists.changed() => of_lists(changed),
+                batch = news.next() => news::told_in(&self.session, &self.desk, &batch),
+            };
+            for (method, params) in told {
                 if self.session.is_listening() {
-                    self.peer.notify(method, &json!({})).await;
+                    self.peer.notify(method, &params).await;
                 }
             }
         }
-        std::future::pending().await
     }
 
     async fn read_all(&self, input: impl AsyncRead + Unpin) -> io::Result<()> {
@@ -146,6 +150,12 @@ impl Connection {
         tokio::spawn(async move { answer(&desk, &method, request, &id, begun).await });
         true
     }
+}
+
+/// Lists that have become others, as a host is told of them.
+pub(super) fn of_lists(methods: Vec<&'static str>) -> Vec<(&'static str, Value)> {
+    let told = methods.into_iter();
+    told.map(|method| (method, json!({}))).collect()
 }
 
 /// Answers one request, unless its host has cancelled it.

@@ -21,7 +21,7 @@ use crate::broker::{Cancel, Reached, RunEvent, Running};
 const PATIENCE: Duration = Duration::from_secs(40);
 
 /// What a run wants at once comes from its own thread, one after the other.
-const MOMENT: Duration = Duration::from_millis(5);
+const MOMENT: Duration = Duration::from_millis(20);
 
 /// A run that is going on, whether or not a request of the host waits for it.
 #[derive(Debug)]

@@ -14,6 +14,7 @@ use super::inquiry::{Behind, Whose};
 use super::jsonrpc::{Answer, quoted};
 use super::link::{Link, LinkError, Outgoing};
 use super::wall::Wall;
+use super::watching::Wanted;
 use crate::carrier::{Abilities, LogLevel};
 
 /// Longer than any connection lasts.
@@ -94,6 +95,54 @@ impl Connection {
             ..Outgoing::default()
         };
         self.link.request(&outgoing, &Wall::new(LISTENING)).await
+    }
+
+    /// The same for what is wanted besides tools.
+    pub(super) async fn listen_besides(&self, wanted: &Wanted) -> Result<Answer, LinkError> {
+        let has = &self.agreed.has;
+        let lists = [
+            ("promptsListChanged", wanted.lists && has.prompt_changes),
+            ("resourcesListChanged", wanted.lists && has.resource_changes),
+        ];
+        let lists = lists.into_iter().filter(|(_, is_wanted)| *is_wanted);
+        let mut told: Map<_, _> = lists
+            .map(|(list, _)| (list.to_owned(), true.into()))
+            .collect();
+        if !wanted.uris.is_empty() {
+            let uris = wanted.uris.iter().cloned().collect::<Vec<_>>();
+            told.insert("resourceSubscriptions".into(), uris.into());
+        }
+        let members = format!(r#""notifications":{}"#, Value::from(told));
+        let outgoing = Outgoing {
+            method: "subscriptions/listen",
+            params: self.params(Some(members), &Besides::default()),
+            cancellable: true,
+            ..Outgoing::default()
+        };
+        self.link.request(&outgoing, &Wall::new(LISTENING)).await
+    }
+
+    /// In the older era: from now on it tells when a resource changes, or does not any more.
+    pub(super) async fn subscribe(
+        &self,
+        uri: &str,
+        tells: bool,
+        within: Duration,
+    ) -> Result<Answer, LinkError> {
+        let method = match tells {
+            true => "resources/subscribe",
+            false => "resources/unsubscribe",
+        };
+        let outgoing = Outgoing {
+            method,
+            params: self.params(
+                Some(format!(r#""uri":{}"#, quoted(uri))),
+                &Besides::default(),
+            ),
+            cancellable: true,
+            ..Outgoing::default()
+        };
+        self.link.request(&outgoing, &Wall::new(within)).await
     }
 
     pub(crate) async fn call(

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 
+use super::news::{News, Newsdesk};
 use crate::config::Secrets;
 
 const STDERR_BYTES_KEPT: usize = 32 * 1024;
@@ -40,6 +41,8 @@ pub(crate) struct Diagnostics {
     holding: Mutex<Option<AbortHandle>>,
     /// Rung when the list that was read is no longer the server's.
     bell: Arc<Notify>,
+    /// Where what it tells of besides its tools goes.
+    newsdesk: Option<Newsdesk>,
 }
 
 /// A copy for showing.
@@ -68,6 +71,19 @@ impl Diagnostics {
 
     pub(crate) fn ringing(self, bell: Arc<Notify>) -> Self {
         Self { bell, ..self }
+    }
+
+    pub(crate) fn telling(self, newsdesk: Newsdesk) -> Self {
+        Self {
+            newsdesk: Some(newsdesk),
+            ..self
+        }
+    }
+
+    pub(crate) fn tell(&self, news: News) {
+        if let Some(newsdesk) = &self.newsdesk {
+            newsdesk.tell(news);
+        }
     }
 
     /// What must not appear in any text about this server.
@@ -101,17 +117,15 @@ impl Diagnostics {
 
     pub(crate) fn notification(&self, method: &str) {
         self.notifications_total.fetch_add(1, Ordering::Relaxed);
-        match method {
-            "notifications/tools/list_changed" => self.outdate_list(),
-            "notifications/subscriptions/acknowledged" => self.acknowledge(),
-            _ => {}
+        if method == "notifications/tools/list_changed" {
+            self.outdate_list();
         }
     }
 
     /// From now on the server tells of changes. What changed since a list was begun to be read,
     /// if one was, it has told nobody.
-    fn acknowledge(&self) {
-        if self.is_list_begun.load(Ordering::SeqCst) {
+    pub(crate) fn acknowledge(&self, is_of_tools: bool) {
+        if is_of_tools && self.is_list_begun.load(Ordering::SeqCst) {
             self.outdate_list();
         }
         self.acknowledged.send_modify(|count| *count += 1);
@@ -173,6 +187,8 @@ impl Diagnostics {
         self.is_list_begun.store(false, Ordering::SeqCst);
         if self.connects_total.fetch_add(1, Ordering::Relaxed) > 0 {
             self.outdate_list();
+            self.tell(News::Prompts);
+            self.tell(News::Resources);
         }
     }
 

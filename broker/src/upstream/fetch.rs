@@ -9,6 +9,7 @@ use super::diagnostics::lock;
 use super::jsonrpc::Answer;
 use super::server::Server;
 use super::wall::Wall;
+use super::watching::{TooMany, Watched};
 
 /// One request that is no call of a tool.
 #[derive(Debug)]
@@ -64,6 +65,21 @@ impl Server {
                     Unfetched::Failed(why)
                 })
             }
+        }
+    }
+
+    /// From when the server has said that it tells of a resource, until it is dropped.
+    pub(crate) async fn watch(&self, uri: &str, wall: &Wall) -> Result<Watched, Unfetched> {
+        let many =
+            |TooMany(max)| Unfetched::Failed(format!("{max} of its resources are watched already"));
+        let watched = self.watching.watch(uri).map_err(many)?;
+        let late = |_| Unfetched::Failed("it took too long".to_owned());
+        match wall.limit(watched.standing()).await.map_err(late)? {
+            None => Ok(watched),
+            Some(error) => Err(Unfetched::Refused {
+                code: error.code,
+                message: self.masked(&error.message),
+            }),
         }
     }
 

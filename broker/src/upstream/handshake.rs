@@ -66,15 +66,21 @@ pub(crate) struct Has {
     pub(crate) subscriptions: bool,
     /// It says when its list of tools has changed; in the newer era to whoever listens.
     pub(crate) list_changes: bool,
+    /// The same of its prompts, and of its resources.
+    pub(crate) prompt_changes: bool,
+    pub(crate) resource_changes: bool,
 }
 
 impl Has {
     fn of(capabilities: Option<&Value>) -> Self {
         let has = |pointer: &str| capabilities.and_then(|it| it.pointer(pointer));
+        let is_true = |pointer: &str| has(pointer) == Some(&Value::Bool(true));
         Self {
             logging: has("/logging").is_some_and(Value::is_object),
-            subscriptions: has("/resources/subscribe") == Some(&Value::Bool(true)),
-            list_changes: has("/tools/listChanged") == Some(&Value::Bool(true)),
+            subscriptions: is_true("/resources/subscribe"),
+            list_changes: is_true("/tools/listChanged"),
+            prompt_changes: is_true("/prompts/listChanged"),
+            resource_changes: is_true("/resources/listChanged"),
         }
     }
 }

@@ -71,7 +71,7 @@ async fn listen(connection: Arc<Connection>) {
 }
 
 /// It will not tell, however often it is asked: its list holds as long as it says.
-fn is_refused(answer: &Result<Answer, LinkError>) -> bool {
+pub(super) fn is_refused(answer: &Result<Answer, LinkError>) -> bool {
     match answer {
         Ok(Answer::Error(_)) => true,
         Err(LinkError::Status { status, .. }) => (400..500).contains(status),

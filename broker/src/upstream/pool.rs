@@ -10,7 +10,7 @@ use airlock_core::id::ServerName;
 use airlock_core::outcome::Reply;
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
-use tokio::sync::{Notify, OwnedSemaphorePermit};
+use tokio::sync::{Notify, OwnedSemaphorePermit, broadcast};
 
 use super::caps::Caps;
 use super::child::{self, Alive, Program};
@@ -23,11 +23,13 @@ use super::handshake::Dial;
 use super::http::HttpLink;
 use super::link::Link;
 use super::list::{ListProblem, Listing};
+use super::news::{News, Newsroom};
 use super::secret::Secret;
 use super::server::{Against, Asked, Sent, Server};
 use super::spec::{ServerSpec, Transport};
 use super::stdio::StdioLink;
 use super::wall::Wall;
+use super::watching::Watched;
 use crate::carrier::Declared;
 use crate::config::Secrets;
 
@@ -68,6 +70,8 @@ pub struct Upstream {
     servers: BTreeMap<ServerName, Arc<Server>>,
     /// Rung when some server's list is no longer the one that was read.
     bell: Arc<Notify>,
+    /// Where they tell of what they have besides tools.
+    news: Newsroom,
 }
 
 impl fmt::Debug for Upstream {
@@ -80,10 +84,10 @@ impl Upstream {
     /// Connects to nothing yet.
     #[must_use]
     pub fn new(specs: Vec<ServerSpec>, surroundings: &Surroundings) -> Self {
-        let bell = Arc::<Notify>::default();
-        let configured = |spec| Arc::new(configured(spec, surroundings, &bell));
+        let (bell, news) = (Arc::<Notify>::default(), Newsroom::default());
+        let configured = |spec| Arc::new(configured(spec, surroundings, (&bell, &news)));
         let servers = specs.into_iter().map(configured).collect();
-        Self::of(servers, bell)
+        Self::of(servers, bell, news)
     }
 
     /// Connects to all servers at once and reads their tools. Runs on a tokio runtime,
@@ -106,14 +110,18 @@ impl Upstream {
     #[cfg(test)]
     pub(super) async fn connect_servers(servers: Vec<Arc<Server>>) -> (Self, Vec<Listed>) {
         let listed = join_all(servers.iter().map(listed)).await;
-        (Self::of(servers, Arc::default()), listed)
+        (
+            Self::of(servers, Arc::default(), Newsroom::default()),
+            listed,
+        )
     }
 
-    fn of(servers: Vec<Arc<Server>>, bell: Arc<Notify>) -> Self {
+    fn of(servers: Vec<Arc<Server>>, bell: Arc<Notify>, news: Newsroom) -> Self {
         let named = |server: Arc<Server>| (server.spec().name.clone(), server);
         Self {
             servers: servers.into_iter().map(named).collect(),
             bell,
+            news,
         }
     }
 
@@ -126,6 +134,18 @@ impl Upstream {
     /// Rung when some server's list is no longer the one that was read.
     pub(crate) fn bell(&self) -> Arc<Notify> {
         Arc::clone(&self.bell)
+    }
+
+    /// What servers tell of besides their tools, from now on.
+    pub(crate) fn news(&self) -> broadcast::Receiver<(ServerName, News)> {
+        self.news.read()
+    }
+
+    /// A server is to say when its prompts or resources are others.
+    pub(crate) fn want_lists(&self, server: &ServerName) {
+        if let Some(server) = self.servers.get(server) {
+            server.watching.want_lists();
+        }
     }
 
     /// Servers that said so, or that were connected to anew since.
@@ -210,6 +230,21 @@ impl Upstream {
         }
     }
 
+    pub(crate) fn watch(
+        &self,
+        server: &ServerName,
+        uri: String,
+        wall: Wall,
+    ) -> impl Future<Output = Result<Watched, Unfetched>> + Send + use<> {
+        let asked = self.servers.get(server).cloned();
+        async move {
+            match asked {
+                Some(server) => server.watch(&uri, &wall).await,
+                None => Err(Unfetched::Failed("no such server is configured".to_owned())),
+            }
+        }
+    }
+
     /// What a server said beside its answers, its credentials masked.
     #[must_use]
     pub fn diagnostics(&self, server: &ServerName) -> Option<Report> {
@@ -230,9 +265,14 @@ impl Drop for Upstream {
     }
 }
 
-fn configured(spec: ServerSpec, surroundings: &Surroundings, bell: &Arc<Notify>) -> Server {
+fn configured(
+    spec: ServerSpec,
+    surroundings: &Surroundings,
+    (bell, news): (&Arc<Notify>, &Newsroom),
+) -> Server {
     let secrets = Secrets::new(spec.secrets().iter().map(Secret::expose));
-    let diagnostics = Arc::new(Diagnostics::new(secrets).ringing(bell.clone()));
+    let diagnostics = Diagnostics::new(secrets).ringing(bell.clone());
+    let diagnostics = Arc::new(diagnostics.telling(news.of(&spec.name)));
     let alive = Alive::default();
     let dial = dial(
         spec.clone(),

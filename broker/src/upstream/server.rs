@@ -18,6 +18,7 @@ use super::decode;
 use super::diagnostics::{Diagnostics, lock};
 use super::era::EraMemory;
 use super::error::ConnectError;
+use super::following::Following;
 use super::handshake::{self, Dial};
 use super::headers::{Mirrored, headers_for};
 use super::inquiry::Behind;
@@ -26,8 +27,10 @@ use super::link::{Link, LinkError};
 use super::list::{Listing, list};
 use super::listening::Listening;
 use super::rounds;
+use super::slot::Slot;
 use super::spec::{ServerSpec, Transport};
 use super::wall::Wall;
+use super::watching::Watching;
 use crate::carrier::{Abilities, Declared};
 use crate::config::Secrets;
 
@@ -52,16 +55,8 @@ pub(crate) struct Server {
     /// What servers of the older era are told that can be asked; nobody connects before it
     /// is known.
     declared: Declared,
-}
-
-/// The connection of the moment, or how often and when making one failed.
-#[derive(Default)]
-struct Slot {
-    connection: Option<Arc<Connection>>,
-    /// To what the server tells over it.
-    listening: Option<Listening>,
-    failures: u32,
-    last_failure: Option<(String, Instant)>,
+    /// What hosts want to be told of it besides its tools.
+    pub(super) watching: Watching,
 }
 
 /// One reading of the list: over which connection, and what calling its tools needs.
@@ -122,6 +117,7 @@ impl Server {
             closing: watch::Sender::new(false),
             alive,
             declared,
+            watching: Watching::default(),
             spec,
             caps,
             eras,
@@ -275,7 +271,7 @@ impl Server {
             .as_ref()
             .is_some_and(|current| Arc::ptr_eq(current, connection))
         {
-            (slot.connection, slot.listening) = (None, None);
+            slot.clear();
         }
     }
 
@@ -309,7 +305,7 @@ impl Server {
         &self,
         mut slot: OwnedMutexGuard<Slot>,
     ) -> Result<Arc<Connection>, ConnectError> {
-        (slot.connection, slot.listening) = (None, None);
+        slot.clear();
         slot.check_patience()?;
         let connecting = async {
             // Two processes of one server may be after the same lock, port or file.
@@ -324,9 +320,11 @@ impl Server {
         match connected {
             Ok(connection) => {
                 let listening = Listening::begin(&connection, &self.diagnostics).await;
+                let following = Following::begin(&connection, &self.watching, &self.diagnostics);
                 *slot = Slot {
                     connection: Some(connection.clone()),
                     listening,
+                    following: Some(following),
                     ..Slot::default()
                 };
                 Ok(connection)
@@ -422,7 +420,8 @@ impl Server {
     /// Nothing is connected until the next call.
     pub(crate) async fn disconnect(&self) {
         let mut slot = self.slot.lock().await;
-        let (connection, _) = (slot.connection.take(), slot.listening.take());
+        let connection = slot.connection.take();
+        slot.clear();
         drop(slot);
         if let Some(connection) = connection {
             connection.link.close().await;
@@ -430,10 +429,10 @@ impl Server {
         self.alive.none(self.spec.timeouts.stop_max()).await;
     }
 
-    /// How long nobody has called it; nothing while somebody does.
+    /// How long nobody has called it; nothing while somebody does, or waits for its news.
     pub(crate) fn idle_for(&self) -> Option<Duration> {
         let idle = self.places.available_permits() == places(&self.spec) as usize;
-        idle.then(|| lock(&self.used).elapsed())
+        (idle && !self.watching.is_needed()).then(|| lock(&self.used).elapsed())
     }
 
     /// Keeps all calls waiting as long as it is held; nothing while somebody calls.
@@ -473,24 +472,5 @@ fn cut(mut text: String, chars_max: usize) -> String {
 fn closing() -> ConnectError {
     ConnectError::NotMcp {
         why: "the broker is closing".to_owned(),
-    }
-}
-
-impl Slot {
-    /// A server that cannot be reached is tried again after a while that grows.
-    fn check_patience(&self) -> Result<(), ConnectError> {
-        const WAIT: Duration = Duration::from_millis(250);
-        const DOUBLINGS_MAX: u32 = 7;
-        let Some((last, at)) = &self.last_failure else {
-            return Ok(());
-        };
-        let wait = WAIT * 2_u32.pow(self.failures.min(DOUBLINGS_MAX));
-        if at.elapsed() >= wait {
-            return Ok(());
-        }
-        Err(ConnectError::GivenUp {
-            failures: self.failures,
-            last: last.clone(),
-        })
     }
 }

@@ -11,10 +11,8 @@ use tests::real_hosts::installed;
 use tests::serving::Serving;
 
 /// A pattern of `scenario/check`, with one star at its end at most, and why it does not apply.
-const EXCLUDED: [(&str, &str); 10] = [
+const EXCLUDED: [(&str, &str); 8] = [
     ("tasks-*", EXTENSION),
-    ("resources-subscribe/*", NOT_DECLARED),
-    ("resources-unsubscribe/*", NOT_DECLARED),
     ("input-required-result-non-tool-request/*", NOT_FOR_PROMPTS),
     ("json-schema-2020-12/*", NO_PARAMETERS),
     ("http-custom-header-server-validation/*", NO_PARAMETERS),
@@ -33,7 +31,6 @@ const EXCLUDED: [(&str, &str); 10] = [
     ),
 ];
 const EXTENSION: &str = "an extension that is not declared";
-const NOT_DECLARED: &str = "a capability that is not declared";
 const NOT_FOR_PROMPTS: &str =
     "a server gets input for calls of its tools, which a run stands behind, and for nothing else";
 const NO_PARAMETERS: &str = "tools/list has no parameters of servers' tools, by design";

@@ -2,6 +2,7 @@
 
 mod ends;
 mod logging;
+mod news;
 mod offered;
 mod passing;
 mod side_by_side;

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use tests::command::{Home, program};
+use tests::patience::in_one_of_three;
 use tests::serving::{Page, Serving};
 use tests::stdio_host::StdioHost;
 
@@ -168,6 +169,11 @@ fn an_address_to_open_has_a_name_where_the_hosts_era_has_one() {
 
 #[test]
 fn everything_that_a_server_wants_at_once_is_put_together() {
+    // What comes later than a moment after the first is asked in a round of its own.
+    in_one_of_three(all_at_once);
+}
+
+fn all_at_once() {
     let serving = serving(" --newer");
     let can = json!({"elicitation": {}, "sampling": {}, "roots": {}});
     let code = "return await test.input_required_result_multiple_inputs({})";

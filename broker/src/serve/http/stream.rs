@@ -12,13 +12,14 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::Stream;
 use futures_util::stream::unfold;
-use serde_json::json;
+use serde_json::Value;
 
 use super::oauth::Caller;
 use super::{Hall, post};
 use crate::serve::desk::Desk;
 use crate::serve::feed::Reader;
 use crate::serve::session::HostSession;
+use crate::serve::{news, stdio};
 use crate::upstream::Era;
 use crate::upstream::era::LEGACY_VERSIONS;
 use crate::upstream::jsonrpc;
@@ -122,18 +123,27 @@ fn events(listening: Listening) -> impl Stream<Item = Event> {
     })
 }
 
-/// Tells all sessions of the older era when the list of tools is another one; never ends.
+/// Tells the sessions of the older era what changes; never ends.
 pub(super) async fn tell_changes(hall: &Hall) {
-    let mut lists = hall.desk.lists();
-    while let Some(changed) = lists.changed().await {
-        for method in changed {
-            let message = jsonrpc::notification(method, &json!({}).to_string());
-            for session in hall.sessions.all() {
-                if session.is_listening() {
-                    session.feed.push(message.clone());
-                }
+    let (mut lists, mut news) = (hall.desk.lists(), hall.desk.bulletin().read());
+    loop {
+        tokio::select! {
+            changed = lists.changed() => {
+                let told = stdio::of_lists(changed);
+                hall.sessions.all().iter().for_each(|session| tell(session, &told));
             }
+            batch = news.next() => for session in hall.sessions.all() {
+                tell(&session, &news::told_in(&session, &hall.desk, &batch));
+            },
         }
     }
-    std::future::pending().await
+}
+
+fn tell(session: &HostSession, told: &[(&'static str, Value)]) {
+    for (method, params) in told {
+        if session.is_listening() {
+            let message = jsonrpc::notification(method, &params.to_string());
+            session.feed.push(message);
+        }
+    }
 }

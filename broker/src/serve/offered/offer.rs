@@ -61,6 +61,12 @@ impl Offers {
         self.0.iter().any(fits)
     }
 
+    /// Some server is offered with this.
+    pub(in crate::serve) fn any(&self, what: What) -> bool {
+        let fits = |offer: &Offer| offer.what.is_none_or(|offered| offered == what);
+        self.0.iter().any(fits)
+    }
+
     /// The configured servers that are offered with this, in their order.
     pub(in crate::serve) fn of(&self, shelf: &Shelf, what: What) -> Vec<ServerName> {
         let servers = shelf.known.servers.iter();

@@ -84,13 +84,13 @@ fn entries(listed: &[Listed], key: &str) -> Vec<Value> {
     entries
 }
 
-pub(super) fn is_uri(text: &str) -> bool {
+pub(in crate::serve) fn is_uri(text: &str) -> bool {
     let is_shown = |c: char| !c.is_whitespace() && !codegen::text::is_invisible(c);
     !text.is_empty() && text.len() <= URI_BYTES_MAX && text.chars().all(is_shown)
 }
 
 /// Whose resource an address means, and where it is there.
-pub(super) async fn whose(
+pub(in crate::serve) async fn whose(
     desk: &Desk,
     shelf: &Shelf,
     request: &Request,

@@ -50,6 +50,36 @@ impl HttpLink {
         }
     }
 
+    /// What a server of the older era tells outside of all requests, until it ends the stream.
+    /// Nobody stands behind it: whatever it asks there is refused.
+    pub(crate) async fn attend(
+        &self,
+        reader: &mut SseReader,
+        opened: impl FnOnce(),
+    ) -> Result<(), LinkError> {
+        let request = self.0.client.get(self.0.url.url().clone());
+        let mut request = self.with_headers(request);
+        let event = reader.last_id().map(HeaderValue::from_str);
+        if let Some(Ok(event)) = event {
+            request = request.header(LAST_EVENT, event);
+        }
+        let response = request.send().await;
+        let response = response.map_err(|error| LinkError::disconnected(plain(&error)))?;
+        let status = response.status();
+        if !status.is_success() || !is_events(&response) {
+            return Err(self.status_error(status, "it has no stream of its own"));
+        }
+        opened();
+        reader.restart();
+        // No request of ours has this number.
+        self.next_answer(response, (0, None), reader).await?;
+        Ok(())
+    }
+
+    pub(crate) fn reader(&self) -> SseReader {
+        SseReader::new(self.0.message_bytes_max)
+    }
+
     fn may_resume(&self, broken: &LinkError) -> bool {
         let disconnected = matches!(
             broken,

@@ -9,6 +9,7 @@ use super::{Behind, UnderWay};
 use crate::carrier::{LogLevel, Remark};
 use crate::config::Secrets;
 use crate::upstream::diagnostics::Diagnostics;
+use crate::upstream::news;
 
 /// What is larger is not passed on.
 const BOUNDS: Bounds = Bounds {
@@ -33,7 +34,14 @@ pub(crate) fn notified(
                 behind.remark(params, diagnostics.secrets());
             }
         }
-        _ => {}
+        "notifications/subscriptions/acknowledged" => {
+            diagnostics.acknowledge(!news::is_without_tools(params));
+        }
+        _ => {
+            if let Some(told) = news::of_notification(method, params) {
+                diagnostics.tell(told);
+            }
+        }
     }
 }
 

@@ -101,7 +101,7 @@ impl Fixture {
                 self.note(&format!("call {tool}"))?;
                 match tool {
                     "trigger_tool_change" => self.tools.change()?,
-                    "trigger_shelf_change" => self.news.change()?,
+                    "trigger_prompt_change" => self.news.change()?,
                     "tool_with_logging" | "logging_tool" => self.news.log(&message["params"])?,
                     _ => {}
                 }

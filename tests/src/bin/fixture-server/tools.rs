@@ -28,7 +28,7 @@ const TOOLS: [&str; 27] = [
     "input_required_result_tampered_state",
     "input_required_result_capabilities",
     "trigger_tool_change",
-    "trigger_shelf_change",
+    "trigger_prompt_change",
     "wait",
     "crash",
 ];

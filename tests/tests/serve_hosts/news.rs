@@ -1,0 +1,233 @@
+//! What offered servers tell of their prompts and resources: to the hosts that listen, and of
+//! one resource only to those that have asked for it; in both eras on both sides.
+
+use serde_json::{Value, json};
+use tests::command::{Home, program};
+use tests::patience::wait_until;
+use tests::serving::{Page, Serving, Session};
+use tests::stdio_host::StdioHost;
+
+use super::noted;
+
+const VERSION: &str = "2026-07-28";
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+const THEIRS: &str = "test://static-text";
+const OURS: &str = "airlock://test/test://static-text";
+const LISTS: [&str; 2] = [
+    "notifications/prompts/list_changed",
+    "notifications/resources/list_changed",
+];
+const UPDATED: &str = "notifications/resources/updated";
+const ARGS: [&str; 6] = ["--disclosure", "full", "--allow", "*.*", "--offer", "test"];
+
+fn fixture(home: &Home, era: &str) -> String {
+    let (program, log) = (program("fixture-server"), home.path().join("fixture.log"));
+    format!("test={}{era} {}", program.display(), log.display())
+}
+
+fn serving(era: &str) -> Serving {
+    let home = Home::new();
+    let server = fixture(&home, era);
+    let more = ["--server", &server];
+    Serving::start_in(home, ARGS.into_iter().chain(more))
+}
+
+fn ask(host: &Session, method: &str, params: &Value) -> Result<Value, Value> {
+    let mut page = host.begin(9, method, params);
+    let message = page.next_message().expect("an answer");
+    match message.get("error") {
+        Some(error) => Err(error.clone()),
+        None => Ok(message["result"].clone()),
+    }
+}
+
+fn change(host: &Session) {
+    let run = host.run(7, "return await test.trigger_prompt_change({})");
+    assert_eq!(run["structuredContent"]["status"], "done", "{run}");
+}
+
+/// What is told until both lists were, and whether that was all.
+fn told(stream: &mut Page) -> Vec<Value> {
+    let mut told = Vec::new();
+    let has = |told: &[Value], method: &str| told.iter().any(|it| it["method"] == method);
+    while !LISTS.iter().all(|list| has(&told, list)) {
+        told.push(stream.next_message().expect("a message"));
+    }
+    told
+}
+
+fn updated(stream: &mut Page) -> Value {
+    stream.told(UPDATED)["params"]["uri"].clone()
+}
+
+/// Lines of the fixture with this word.
+fn heard(serving: &Serving, word: &str) -> usize {
+    noted(&serving.home).matches(word).count()
+}
+
+#[test]
+fn a_host_of_the_older_era_is_told_of_lists_and_of_what_it_subscribed_to() {
+    for era in ["", " --newer"] {
+        let serving = serving(era);
+        let (host, other) = (serving.session(&json!({})), serving.session(&json!({})));
+        let uri = json!({ "uri": OURS });
+        assert_eq!(
+            ask(&host, "resources/subscribe", &uri),
+            Ok(json!({})),
+            "{era}"
+        );
+        let (mut stream, mut beside) = (host.listen(), other.listen());
+        change(&other);
+        assert_eq!(updated(&mut stream), OURS, "{era}");
+        change(&other);
+        assert_eq!(updated(&mut stream), OURS, "{era}");
+        // Whoever has not asked hears of the lists alone.
+        for _ in 0..2 {
+            let told = told(&mut beside);
+            assert!(told.iter().all(|it| it["method"] != UPDATED), "{told:?}");
+        }
+        assert_eq!(ask(&host, "resources/unsubscribe", &uri), Ok(json!({})));
+    }
+}
+
+#[test]
+fn a_server_is_told_once_for_all_and_again_when_the_last_has_gone() {
+    let serving = serving("");
+    let hosts = [serving.session(&json!({})), serving.session(&json!({}))];
+    // By the server's own address as well, since there is no other.
+    for (host, uri) in hosts.iter().zip([OURS, THEIRS]) {
+        let uri = json!({ "uri": uri });
+        assert_eq!(ask(host, "resources/subscribe", &uri), Ok(json!({})));
+        assert_eq!(ask(host, "resources/subscribe", &uri), Ok(json!({})));
+    }
+    assert_eq!(heard(&serving, "resources/subscribe"), 1);
+    let mut stream = hosts[1].listen();
+    let uri = json!({ "uri": OURS });
+    assert_eq!(ask(&hosts[0], "resources/unsubscribe", &uri), Ok(json!({})));
+    change(&hosts[0]);
+    assert_eq!(updated(&mut stream), THEIRS);
+    assert_eq!(heard(&serving, "resources/unsubscribe"), 0);
+    // The end of its session is the end of what it wanted.
+    hosts[1].end();
+    wait_until(|| heard(&serving, "resources/unsubscribe") == 1);
+}
+
+/// A request of the newer era that stays open.
+fn listen(serving: &Serving, notifications: &Value) -> Page {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": VERSION,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let method = "subscriptions/listen";
+    let params = json!({"notifications": notifications, "_meta": meta});
+    let message = json!({"jsonrpc": "2.0", "id": 5, "method": method, "params": params});
+    let headers = [("MCP-Protocol-Version", VERSION), ("Mcp-Method", method)];
+    serving.request("POST", &headers, &message.to_string())
+}
+
+#[test]
+fn a_host_of_the_newer_era_is_told_of_what_it_listens_to() {
+    for era in ["", " --newer"] {
+        let serving = serving(era);
+        let wanted = json!({
+            "promptsListChanged": true,
+            "resourcesListChanged": true,
+            "resourceSubscriptions": [OURS, "airlock://nobody/a:1", 7],
+        });
+        let mut stream = listen(&serving, &wanted);
+        let mut others = listen(&serving, &json!({"promptsListChanged": true}));
+        let first = stream.told("notifications/subscriptions/acknowledged");
+        let honoured = json!({
+            "promptsListChanged": true,
+            "resourcesListChanged": true,
+            "resourceSubscriptions": [OURS],
+        });
+        assert_eq!(first["params"]["notifications"], honoured, "{era}");
+        let _first = others.told("notifications/subscriptions/acknowledged");
+        change(&serving.session(&json!({})));
+        for method in LISTS.into_iter().chain([UPDATED]) {
+            let told = stream.told(method);
+            assert_eq!(told["params"]["_meta"][SUBSCRIPTION], 5, "{era}: {told}");
+            let uri = told["params"].get("uri");
+            assert_eq!(uri.is_some(), method == UPDATED, "{told}");
+        }
+        let only = others.next_message().expect("a message");
+        assert_eq!(only["method"], LISTS[0], "{only}");
+    }
+}
+
+#[test]
+fn a_host_over_stdio_is_told_too() {
+    let home = Home::new();
+    let server = fixture(&home, "");
+    let mut command = home.airlock(["serve"]);
+    command.args(ARGS).args(["--server", &server]);
+    let mut host = StdioHost::start(&mut command, &json!({}));
+    host.request("resources/subscribe", &json!({ "uri": OURS }));
+    host.call(
+        "run_script",
+        &json!({"code": "return await test.trigger_prompt_change({})"}),
+    );
+    let told = host.wait_for(|it| it["method"] == UPDATED);
+    assert_eq!(told["params"], json!({ "uri": OURS }));
+    host.wait_for(|it| it["method"] == LISTS[0]);
+    host.wait_for(|it| it["method"] == LISTS[1]);
+}
+
+/// One airlock behind another, which is a server over HTTP.
+#[test]
+fn servers_over_http_tell_in_either_era() {
+    let behind = serving("");
+    for era in ["2025-11-25", "2026-07-28"] {
+        let home = Home::new();
+        let url = behind.url();
+        let config = format!("[servers.up]\nurl = \"{url}\"\nera = \"{era}\"\n");
+        let config = home.write("airlock.toml", config).display().to_string();
+        let serving = Serving::start_in(home, ["--config", &config, "--offer", "up"]);
+        let host = serving.session(&json!({}));
+        let uri = format!("airlock://up/{OURS}");
+        let subscribed = ask(&host, "resources/subscribe", &json!({ "uri": uri }));
+        assert_eq!(subscribed, Ok(json!({})), "{era}");
+        let mut stream = host.listen();
+        change(&behind.session(&json!({})));
+        assert_eq!(updated(&mut stream), uri, "{era}");
+        let uri = format!("airlock://up/airlock://nobody/{THEIRS}");
+        let refused = ask(&host, "resources/subscribe", &json!({ "uri": uri }));
+        assert_eq!(refused.is_err(), era == "2025-11-25", "{refused:?}");
+    }
+}
+
+#[test]
+fn what_nobody_offers_is_told_to_nobody() {
+    let home = Home::new();
+    let server = fixture(&home, "");
+    let serving = Serving::start_in(home, ["--server", &server, "--offer", "test.prompts"]);
+    let host = serving.session(&json!({}));
+    for method in ["resources/subscribe", "resources/unsubscribe"] {
+        let refused = ask(&host, method, &json!({ "uri": THEIRS })).unwrap_err();
+        assert_eq!(refused["code"], -32_601, "{refused}");
+    }
+    let wanted = json!({"resourcesListChanged": true, "resourceSubscriptions": [THEIRS]});
+    let first = listen(&serving, &wanted).told("notifications/subscriptions/acknowledged");
+    assert_eq!(first["params"]["notifications"], json!({}), "{first}");
+}
+
+#[test]
+fn what_cannot_be_subscribed_to_is_refused() {
+    let serving = serving("");
+    let host = serving.session(&json!({}));
+    for (params, code) in [
+        (json!({}), -32_602),
+        (json!({"uri": 7}), -32_602),
+        (json!({"uri": "airlock://nobody/a:1"}), -32_002),
+        (json!({"uri": "resource:///tool_descriptions"}), -32_602),
+        (json!({"uri": "a \u{202e}b"}), -32_002),
+    ] {
+        let refused = ask(&host, "resources/subscribe", &params).unwrap_err();
+        assert_eq!(refused["code"], code, "{params}: {refused}");
+    }
+    let many: Vec<_> = (0..300).map(|n| format!("airlock://test/a:{n}")).collect();
+    let mut page = listen(&serving, &json!({ "resourceSubscriptions": many }));
+    let refused = page.next_message().expect("an answer");
+    assert_eq!(refused["error"]["code"], -32_602, "{refused}");
+}
