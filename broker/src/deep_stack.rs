@@ -3,7 +3,7 @@
 //! thread of its own, whose stack is only reserved and costs what is used of it.
 
 use codegen::check::{self, Checked, STACK_BYTES_MIN, Surface, Weight};
-use codegen::watch::{self, Followed, Watched};
+use codegen::watch::{self, Followed, Secret, Watched};
 
 /// The check could not be made for want of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -16,12 +16,19 @@ pub(crate) fn check(name: &str, text: &str, surface: Surface<'_>) -> Result<Chec
 
 /// The watched form of a script, for a second look; `None` when it cannot be had.
 pub(crate) fn watch(script: &str) -> Option<Watched> {
-    on_deep_stack(script, || watch::watch(script)).ok()?
+    let secret = secret()?;
+    on_deep_stack(script, || watch::watch(script, secret)).ok()?
 }
 
 /// The script as one that says where it is, for a second look at one that met a limit.
 pub(crate) fn follow(script: &str) -> Option<Followed> {
-    on_deep_stack(script, || watch::follow(script)).ok()?
+    let secret = secret()?;
+    on_deep_stack(script, || watch::follow(script, secret)).ok()?
+}
+
+/// What a server whose answers the script prints cannot know.
+fn secret() -> Option<Secret> {
+    getrandom::u64().map(Secret).ok()
 }
 
 fn on_deep_stack<T: Send>(text: &str, parse: impl FnOnce() -> T + Send) -> Result<T, NoThread> {

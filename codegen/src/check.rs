@@ -51,7 +51,8 @@ pub struct Checked {
     pub blanked: Option<String>,
     /// In the order of their places.
     pub findings: Vec<Finding>,
-    /// Findings beyond the bound, which are counted and not kept.
+    /// Findings beyond the bound, which are counted and not kept: so many at least, since what has
+    /// that much wrong with it is not read to its end.
     pub findings_dropped: usize,
 }
 

@@ -11,6 +11,7 @@
 //! What it says is heard here, and put into words with the script's own text.
 //! Of values only their kind, their size and the names of their members are told.
 
+mod budget;
 mod heard;
 mod place;
 mod rewrite;
@@ -19,6 +20,7 @@ mod ticks;
 mod words;
 
 use oxc_allocator::Allocator;
+use oxc_ast::ast::{BindingIdentifier, IdentifierReference};
 use oxc_ast_visit::Visit;
 use oxc_semantic::SemanticBuilder;
 use oxc_span::Span;
@@ -36,6 +38,10 @@ const MARK: &str = "look__";
 const CALLBACK: &str = "<callback>";
 /// Characters of the script that a message quotes.
 const QUOTED_MAX: usize = 60;
+/// Bytes at each end of a longer stretch that are looked at for that.
+const QUOTED_ENDS_BYTES: usize = 512;
+/// Names beyond this are told as a stretch is.
+const NAME_CHARS_MAX: usize = 100;
 const ERRORS: &str = include_str!("watch/errors.js");
 const LIMITS: &str = include_str!("watch/limits.js");
 
@@ -47,6 +53,30 @@ pub const SCRIPT_BYTES_MAX: usize = 256 * 1024;
 pub struct Watched {
     pub text: String,
     places: Vec<Place>,
+    /// What the script declares, for a name that nothing does.
+    names: Vec<String>,
+    secret: Secret,
+}
+
+/// What the watcher's lines begin with and nobody else can: the script prints what servers
+/// answer on the same console.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Secret(pub u64);
+
+impl Secret {
+    fn mark(self) -> String {
+        format!("{MARK}{:016x}", self.0)
+    }
+
+    /// Those lines, without it.
+    fn lines<'t>(
+        self,
+        console: impl IntoIterator<Item = &'t str>,
+    ) -> impl Iterator<Item = &'t str> {
+        let mark = self.mark();
+        let lines = console.into_iter();
+        lines.filter_map(move |it| it.strip_prefix(mark.as_str()))
+    }
 }
 
 /// What was found out about an error.
@@ -70,19 +100,26 @@ pub struct Frame {
     pub column: u32,
 }
 
-/// The watched form of a script without types; `None` when it cannot be had. The caller sees to
-/// the stack that [`Weight`] asks for.
+/// The watched form of a script without types; `None` when it cannot be had, or not without more
+/// work than it is worth. The caller sees to the stack that [`Weight`] asks for, and takes
+/// another secret each time.
 #[must_use]
-pub fn watch(script: &str) -> Option<Watched> {
+pub fn watch(script: &str, secret: Secret) -> Option<Watched> {
     read(script, |parsed, form| {
         let built = SemanticBuilder::new().build(&parsed.program);
         let is_one = matches!(form, Form::Function | Form::Module);
         let scoping = built.semantic.scoping();
         let mut rewriter = rewrite::Rewriter::new(parsed, scoping, is_one);
         rewriter.visit_program(&parsed.program);
-        let (text, places) = rewriter.finish();
-        let text = framed(form, ERRORS, &own(parsed, text));
-        Watched { text, places }
+        let (text, places) = rewriter.finish()?;
+        let text = framed(form, ERRORS, secret, &own(parsed, text));
+        let names = scoping.symbol_names().map(str::to_owned).collect();
+        Some(Watched {
+            text,
+            places,
+            names,
+            secret,
+        })
     })
 }
 
@@ -91,22 +128,27 @@ pub fn watch(script: &str) -> Option<Watched> {
 pub struct Followed {
     pub text: String,
     spots: Vec<Spot>,
+    secret: Secret,
 }
 
 /// The same script, as one that says where it is, for a second look at one that met a limit.
 #[must_use]
-pub fn follow(script: &str) -> Option<Followed> {
+pub fn follow(script: &str, secret: Secret) -> Option<Followed> {
     read(script, |parsed, form| {
         let is_one = matches!(form, Form::Function | Form::Expression);
         let mut ticker = ticks::Ticker::new(parsed, is_one);
         ticker.visit_program(&parsed.program);
-        let (text, spots) = ticker.finish();
-        let text = framed(form, LIMITS, &own(parsed, text));
-        Followed { text, spots }
+        let (text, spots) = ticker.finish()?;
+        let text = framed(form, LIMITS, secret, &own(parsed, text));
+        Some(Followed {
+            text,
+            spots,
+            secret,
+        })
     })
 }
 
-fn read<T>(script: &str, make: impl FnOnce(&Parsed<'_>, Form) -> T) -> Option<T> {
+fn read<T>(script: &str, make: impl FnOnce(&Parsed<'_>, Form) -> Option<T>) -> Option<T> {
     if script.len() > SCRIPT_BYTES_MAX || script.contains(MARK) {
         return None;
     }
@@ -115,8 +157,34 @@ fn read<T>(script: &str, make: impl FnOnce(&Parsed<'_>, Form) -> T) -> Option<T>
     }
     let allocator = Allocator::default();
     let parsed = parse::parse(&allocator, "script.js", script).ok()?;
+    if parsed.typescript || (script.contains('\\') && Escaped::is_in(&parsed)) {
+        return None;
+    }
     let form = form::of(&parsed.program, script);
-    (!parsed.typescript).then(|| make(&parsed, form))
+    make(&parsed, form)
+}
+
+/// Looks for a name of the watcher's that is written with escapes, which the text does not show.
+struct Escaped {
+    is_there: bool,
+}
+
+impl Escaped {
+    fn is_in(parsed: &Parsed<'_>) -> bool {
+        let mut looking = Self { is_there: false };
+        looking.visit_program(&parsed.program);
+        looking.is_there
+    }
+}
+
+impl<'a> Visit<'a> for Escaped {
+    fn visit_identifier_reference(&mut self, it: &IdentifierReference<'a>) {
+        self.is_there |= it.name.starts_with(MARK);
+    }
+
+    fn visit_binding_identifier(&mut self, it: &BindingIdentifier<'a>) {
+        self.is_there |= it.name.starts_with(MARK);
+    }
 }
 
 /// Without the brackets in which a function without a name was parsed: it stands where one may.
@@ -129,7 +197,7 @@ fn own(parsed: &Parsed<'_>, text: String) -> String {
 }
 
 /// The watched text as the guest takes it: the watcher before it, and what tells its end around it.
-fn framed(form: Form, watcher: &str, text: &str) -> String {
+fn framed(form: Form, watcher: &str, secret: Secret, text: &str) -> String {
     let text = match text.strip_prefix("#!") {
         Some(rest) => format!("//{rest}"),
         None => text.to_owned(),
@@ -137,7 +205,8 @@ fn framed(form: Form, watcher: &str, text: &str) -> String {
     let watcher: String = watcher
         .lines()
         .filter(|line| !line.trim_start().starts_with("//"))
-        .fold(String::new(), |all, line| all + line.trim() + "\n");
+        .fold(String::new(), |all, line| all + line.trim() + "\n")
+        .replace("'look__'", &format!("'{}'", secret.mark()));
     let end = "catch (look__error) { throw look__e(look__error) }";
     match form {
         Form::Body => format!("{watcher}try {{\n{text}\n}} {end}"),
@@ -159,10 +228,10 @@ impl Watched {
         console: impl IntoIterator<Item = &'t str>,
         name: &str,
     ) -> Option<Found> {
-        let hearing = Hearing::of(console.into_iter().filter_map(|it| it.strip_prefix(MARK)));
+        let hearing = Hearing::of(self.secret.lines(console));
         let note = hearing.of_end(name)?;
         let place = self.places.get(note.place)?;
-        Some(words::found(&self.places, place, note))
+        Some(words::found(&self.places, &self.names, place, note))
     }
 }
 
@@ -174,7 +243,7 @@ impl Followed {
         console: impl IntoIterator<Item = &'t str>,
         is_recursion: bool,
     ) -> Option<Stopped> {
-        let lines = console.into_iter().filter_map(|it| it.strip_prefix(MARK));
+        let lines = self.secret.lines(console);
         stopped::of(&self.spots, lines, is_recursion)
     }
 }
@@ -182,18 +251,41 @@ impl Followed {
 /// A stretch of the script as a message quotes it.
 fn quote(script: &str, span: Span) -> String {
     let text = script.get(span.start as usize..span.end as usize);
-    let words: Vec<_> = text.unwrap_or_default().split_whitespace().collect();
-    shorten(&words.join(" ").replace(" .", ".").replace(" ?.", "?."))
+    let text = text.unwrap_or_default();
+    if text.len() <= QUOTED_ENDS_BYTES * 2 {
+        return shorten(&in_one_line(text));
+    }
+    let (head, _) = text.split_at(text.floor_char_boundary(QUOTED_ENDS_BYTES));
+    let (_, tail) = text.split_at(text.ceil_char_boundary(text.len() - QUOTED_ENDS_BYTES));
+    ends(&in_one_line(head), &in_one_line(tail))
+}
+
+fn in_one_line(text: &str) -> String {
+    let words: Vec<_> = text.split_whitespace().collect();
+    words.join(" ").replace(" .", ".").replace(" ?.", "?.")
+}
+
+/// A name of the script, or what a message says of a long one.
+fn name(text: &str) -> String {
+    if text.chars().nth(NAME_CHARS_MAX).is_some() {
+        return shorten(text);
+    }
+    text.to_owned()
 }
 
 /// The beginning of a long text, and its end, which is what fails.
 fn shorten(text: &str) -> String {
-    let count = text.chars().count();
-    if count <= QUOTED_MAX {
+    if text.chars().nth(QUOTED_MAX).is_none() {
         return text.to_owned();
     }
-    let head: String = text.chars().take(QUOTED_MAX / 3).collect();
-    let tail: String = text.chars().skip(count - QUOTED_MAX * 2 / 3 + 1).collect();
+    ends(text, text)
+}
+
+fn ends(head: &str, tail: &str) -> String {
+    let head: String = head.chars().take(QUOTED_MAX / 3).collect();
+    let behind = QUOTED_MAX * 2 / 3 - 1;
+    let from = tail.char_indices().rev().nth(behind - 1);
+    let tail = tail.split_at(from.map_or(0, |(at, _)| at)).1;
     format!("{head}…{tail}")
 }
 

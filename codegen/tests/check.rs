@@ -127,3 +127,29 @@ fn nothing_is_found_in_a_right_script() {
         assert_eq!(told(&case), format!("=== {}\n", case.name));
     }
 }
+
+/// What is told of a script that gets this much wrong is counted; only so much of it is looked
+/// for among all that could have been meant.
+#[test]
+fn a_script_that_is_wrong_all_over_is_told_the_first_of_it() {
+    let name = |n: usize| format!("{n:04}{}", "x".repeat(74));
+    let names =
+        |letter: &str| -> Vec<_> { (0..400).map(|n| letter.to_owned() + &name(n)).collect() };
+    let script = format!(
+        "let {};\nreturn [{}]",
+        names("a").join(","),
+        names("b").join(",")
+    );
+    let keys: Vec<_> = (0..5_000).map(|n| format!("wrong{n}: 1")).collect();
+    let call = format!("return forge.list_issues({{ {} }})", keys.join(", "));
+    let [many, call] = on_a_large_stack(move || [checked(&script), checked(&call)]);
+    assert_eq!((many.findings.len(), many.findings_dropped), (50, 350));
+    let guesses = many.findings.iter().filter(|it| it.suggestion.is_some());
+    assert!((1..20).contains(&guesses.count()), "{:?}", many.findings);
+    assert_eq!(call.findings.len(), 50);
+    assert!(
+        (1..500).contains(&call.findings_dropped),
+        "{}",
+        call.findings_dropped
+    );
+}

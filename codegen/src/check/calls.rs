@@ -8,7 +8,7 @@ use oxc_ast::ast::{
 use oxc_semantic::NodeId;
 use oxc_span::GetSpan;
 
-use super::finding::FindingCode;
+use super::finding::{FindingCode, Severity};
 use super::reading::Reading;
 use super::surface::{Surface, Tool};
 use super::values::Arguments;
@@ -106,6 +106,10 @@ impl<'a, 's> Reading<'a, 's, '_> {
     ) -> Option<Tool<'s>> {
         let found = self.surface.tool(server, name);
         if found.is_none() && !ASKED_BY_THE_LANGUAGE.contains(&name) {
+            if !self.findings.wants(Severity::Error) {
+                self.findings.count(1);
+                return None;
+            }
             let shown = crate::text::clip(&crate::text::neutralise(name), 80);
             let message = format!("`{}` has no tool `{shown}`", server.global);
             let suggestion = self.instead_of_tool(server, name);
@@ -115,7 +119,7 @@ impl<'a, 's> Reading<'a, 's, '_> {
     }
 
     fn instead_of_tool(&self, server: &'s ServerStubs, name: &str) -> Option<String> {
-        if let Some(member) = Surface::closest_tool(server, name) {
+        if let Some(member) = Surface::closest_tool(server, name, &self.findings.patience) {
             return Some(format!("Did you mean `{member}`?"));
         }
         if let Some((other, member)) = self.surface.elsewhere(name) {
@@ -165,7 +169,7 @@ impl<'a, 's> Reading<'a, 's, '_> {
 
     fn call(&mut self, node: NodeId, call: &'a CallExpression<'a>, tool: Tool<'s>) {
         let shape = self.shape(tool);
-        if tool.is_told {
+        if tool.is_told && self.findings.wants(Severity::Error) {
             self.arguments(node, call, tool);
         }
         self.promise(node, Some((tool, &shape)));

@@ -3,9 +3,10 @@
 use std::fmt;
 
 use super::lines::Lines;
+use crate::closest::Patience;
 
 /// Findings that are kept; the rest are counted.
-const FINDINGS_MAX: usize = 50;
+pub(super) const FINDINGS_MAX: usize = 50;
 
 /// Ordered from harmless to grave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,6 +128,8 @@ pub(super) struct Findings<'a> {
     kept: Vec<(u32, Finding)>,
     dropped: usize,
     has_error: bool,
+    /// For what was probably meant.
+    pub(super) patience: Patience,
 }
 
 impl<'a> Findings<'a> {
@@ -136,11 +139,23 @@ impl<'a> Findings<'a> {
             kept: Vec::new(),
             dropped: 0,
             has_error: false,
+            patience: Patience::default(),
         }
     }
 
     pub(super) fn has_error(&self) -> bool {
         self.has_error
+    }
+
+    /// Whether one more of this severity would be kept; what would not is not put into words.
+    pub(super) fn wants(&self, severity: Severity) -> bool {
+        let mut kept = self.kept.iter();
+        self.kept.len() < FINDINGS_MAX || kept.any(|(_, kept)| kept.severity < severity)
+    }
+
+    /// Findings that nobody wants.
+    pub(super) fn count(&mut self, findings: usize) {
+        self.dropped += findings;
     }
 
     pub(super) fn error(
@@ -216,6 +231,8 @@ mod tests {
                 None,
             );
         }
+        assert!(!findings.wants(Severity::Warning));
+        assert!(findings.wants(Severity::Error));
         findings.error(FindingCode::Syntax, 150, "grave".to_owned(), None);
         findings.error(FindingCode::Syntax, 150, "grave".to_owned(), None);
         let (kept, dropped) = findings.into_sorted();

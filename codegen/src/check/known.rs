@@ -155,7 +155,7 @@ impl<'a> Reading<'a, '_, '_> {
             return Known::Nothing;
         };
         match self.known_within(value, depth + 1) {
-            Known::Object(_) | Known::Array(_) if self.uses(symbol).len() != 1 => Known::Nothing,
+            Known::Object(_) | Known::Array(_) if !self.is_used_once(symbol) => Known::Nothing,
             known => known,
         }
     }

@@ -7,7 +7,12 @@ pub(crate) struct Lines<'a> {
     /// Bytes at the beginning that are not the script's.
     shift: u32,
     starts: Vec<usize>,
+    /// The characters before each [`BLOCK_BYTES`] of the text.
+    counted: Vec<u32>,
 }
+
+/// Characters are counted from the last multiple of this, not from where a line begins.
+const BLOCK_BYTES: usize = 256;
 
 impl<'a> Lines<'a> {
     pub(crate) fn new(text: &'a str, shift: u32) -> Self {
@@ -24,10 +29,16 @@ impl<'a> Lines<'a> {
             }
             starts.push(end);
         }
+        let mut counted = vec![0];
+        for block in text.as_bytes().chunks(BLOCK_BYTES) {
+            let before = counted.last().copied().unwrap_or_default();
+            counted.push(before + characters(block));
+        }
         Self {
             text,
             shift,
             starts,
+            counted,
         }
     }
 
@@ -36,12 +47,21 @@ impl<'a> Lines<'a> {
         let at = (at.max(self.shift) as usize).min(self.text.len());
         let line = self.starts.partition_point(|start| *start <= at).max(1);
         let start = self.starts.get(line - 1).copied().unwrap_or_default();
-        let before = self.text.get(start..at).unwrap_or_default();
-        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        (
-            number(line),
-            number(before.chars().count()).saturating_add(1),
-        )
+        let column = self.before(at).saturating_sub(self.before(start)) + 1;
+        (u32::try_from(line).unwrap_or(u32::MAX), column)
+    }
+
+    /// The characters that begin before a byte of the text.
+    fn before(&self, at: usize) -> u32 {
+        let block = at / BLOCK_BYTES;
+        let counted = self.counted.get(block).copied().unwrap_or_default();
+        counted + characters(self.uncounted(at))
+    }
+
+    /// What has to be looked at for that.
+    fn uncounted(&self, at: usize) -> &'a [u8] {
+        let from = at - at % BLOCK_BYTES;
+        self.text.as_bytes().get(from..at).unwrap_or_default()
     }
 
     /// The text of a line, counted from 1, with what ends it.
@@ -57,9 +77,28 @@ pub(super) fn ends_line(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}')
 }
 
+/// How many characters begin in these bytes.
+fn characters(bytes: &[u8]) -> u32 {
+    let first = bytes.iter().filter(|byte| (**byte & 0xC0) != 0x80);
+    u32::try_from(first.count()).unwrap_or(u32::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_far_into_a_line_is_counted_from_near_it() {
+        let text = format!("x\n{}b", "é😀a.b;".repeat(40_000));
+        let lines = Lines::new(&text, 0);
+        for at in [2, 3, 300, 4_000, 250_000, text.len() - 1] {
+            let at = text.floor_char_boundary(at);
+            let expected = text.get(2..at).unwrap().chars().count() + 1;
+            let place = lines.place(u32::try_from(at).unwrap());
+            assert_eq!(place, (2, u32::try_from(expected).unwrap()), "{at}");
+            assert!(lines.uncounted(at).len() < BLOCK_BYTES);
+        }
+    }
 
     #[test]
     fn a_column_is_a_character_and_a_line_ends_as_the_language_says() {

@@ -5,9 +5,8 @@ use oxc_ast::AstKind;
 use oxc_semantic::NodeId;
 use oxc_span::GetSpan;
 
-use super::finding::FindingCode;
+use super::finding::{FindingCode, Severity};
 use super::reading::Reading;
-use crate::closest::closest;
 use crate::names::is_known_global;
 
 /// Globals of a script that the list of names which servers may not take lacks.
@@ -146,8 +145,14 @@ impl Reading<'_, '_, '_> {
         if nodes.iter().any(|node| self.is_asked_for(*node)) {
             return;
         }
+        if !self.findings.wants(Severity::Error) {
+            return self.findings.count(nodes.len());
+        }
         let (local, suggestion) = self.instead_of(name);
-        for node in nodes {
+        for (number, node) in nodes.iter().enumerate() {
+            if !self.findings.wants(Severity::Error) {
+                return self.findings.count(nodes.len() - number);
+            }
             let at = self.kind(*node).span().start;
             if !local && self.is_called_on(*node, name) {
                 let message = format!("there is no server `{name}`");
@@ -196,7 +201,8 @@ impl Reading<'_, '_, '_> {
         let own = self.scoping().symbol_names();
         let given = self.surface.globals().chain(self.surface.global_tools());
         let all = own.chain(given).chain(MORE_GLOBALS);
-        if let Some(meant) = closest(name, all.filter(|it| *it != name)) {
+        let others = all.filter(|it| *it != name);
+        if let Some(meant) = self.findings.patience.closest(name, others) {
             let is_own = self.scoping().symbol_names().any(|it| it == meant);
             return (is_own, Some(format!("Did you mean `{meant}`?")));
         }

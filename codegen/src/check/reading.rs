@@ -2,6 +2,7 @@
 //! goes over the tree's nodes as a list and looks upwards from the names that
 //! nothing in the script declares, so that a local of the same name means nothing.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -23,6 +24,8 @@ pub(super) struct Reading<'a, 's, 'f> {
     pub(super) form: Form,
     pub(super) findings: Findings<'f>,
     shapes: HashMap<(String, String), Rc<ToolShape>>,
+    /// Names that were asked for, and whether anything assigns to them later.
+    fixed: RefCell<HashMap<SymbolId, bool>>,
     /// How far the present trail of names goes.
     pub(super) steps: usize,
 }
@@ -40,6 +43,7 @@ impl<'a, 's, 'f> Reading<'a, 's, 'f> {
             form,
             findings,
             shapes: HashMap::new(),
+            fixed: RefCell::default(),
             steps: 0,
         }
     }
@@ -71,6 +75,9 @@ impl<'a, 's, 'f> Reading<'a, 's, 'f> {
         message: String,
         suggestion: Option<String>,
     ) {
+        if !self.findings.wants(Severity::Error) {
+            return self.findings.count(1);
+        }
         let severity = if self.is_in_unused_function(node) {
             Severity::Warning
         } else {
@@ -126,8 +133,12 @@ impl<'a, 's, 'f> Reading<'a, 's, 'f> {
 
     /// A name that nothing assigns to after its declaration.
     pub(super) fn fixed(&self, symbol: SymbolId) -> Option<SymbolId> {
-        let is_fixed = !self.scoping().symbol_is_mutated(symbol)
-            && self.scoping().symbol_redeclarations(symbol).is_empty();
+        // The answer goes over all uses of the name, each of which may ask.
+        let mut known = self.fixed.borrow_mut();
+        let is_fixed = known.entry(symbol).or_insert_with(|| {
+            !self.scoping().symbol_is_mutated(symbol)
+                && self.scoping().symbol_redeclarations(symbol).is_empty()
+        });
         is_fixed.then_some(symbol)
     }
 
@@ -136,6 +147,12 @@ impl<'a, 's, 'f> Reading<'a, 's, 'f> {
         let references = self.scoping().get_resolved_references(symbol);
         let values = references.filter(|it| it.is_value());
         values.map(|it| it.node_id()).collect()
+    }
+
+    /// Whether a name is used as a value at one place only.
+    pub(super) fn is_used_once(&self, symbol: SymbolId) -> bool {
+        let references = self.scoping().get_resolved_references(symbol);
+        references.filter(|it| it.is_value()).take(2).count() == 1
     }
 
     /// Follows a name to its uses; names that lead to names lead nowhere in the end.
@@ -195,10 +212,14 @@ impl<'a, 's, 'f> Reading<'a, 's, 'f> {
         }
     }
 
-    /// Whether a node stands in a function that has a name and that nothing uses.
+    /// Whether a node stands in a function that has a name and that nothing uses, or could as far
+    /// as there was patience to look.
     fn is_in_unused_function(&self, node: NodeId) -> bool {
         let nodes = self.semantic.nodes();
         nodes.ancestors(node).any(|it| {
+            if !self.findings.patience.climbs() {
+                return true;
+            }
             let name = match it.kind() {
                 AstKind::Function(function) if function.is_declaration() => function.id.as_ref(),
                 AstKind::ArrowFunctionExpression(_) | AstKind::Function(_) => {
@@ -224,11 +245,15 @@ impl<'a, 's, 'f> Reading<'a, 's, 'f> {
         })
     }
 
-    /// Whether a failure of this node would be caught by the script.
+    /// Whether a failure of this node would be caught by the script, or could as far as there was
+    /// patience to look.
     pub(super) fn is_tried(&self, node: NodeId) -> bool {
         let nodes = self.semantic.nodes();
         let mut child = node;
         for parent in nodes.ancestors(node) {
+            if !self.findings.patience.climbs() {
+                return true;
+            }
             if let AstKind::TryStatement(it) = parent.kind()
                 && it.handler.is_some()
                 && it.block.node_id.get() == child

@@ -6,7 +6,7 @@ use oxc_ast::ast::{Expression, ImportOrExportKind, TSTypeAssertion};
 use oxc_semantic::{AstNode, Semantic};
 use oxc_span::GetSpan;
 
-use super::finding::{FindingCode, Findings};
+use super::finding::{FindingCode, Findings, Severity};
 use super::lines::ends_line;
 
 /// Where, what, and what to write instead.
@@ -27,6 +27,9 @@ fn say(
     semantic: &Semantic<'_>,
     findings: &mut Findings<'_>,
 ) {
+    if !findings.wants(Severity::Error) {
+        return findings.count(1);
+    }
     let ambient = semantic
         .nodes()
         .ancestors(node.id())
@@ -110,10 +113,10 @@ fn is_blankable(it: &TSTypeAssertion<'_>, node: &AstNode<'_>, semantic: &Semanti
     let source = semantic.source_text();
     let between = source.get(it.span.start as usize..it.expression.span().start as usize);
     let one_line = between.is_some_and(|between| !between.contains(ends_line));
-    let begins_statement = semantic.nodes().ancestors(node.id()).any(|parent| {
-        matches!(parent.kind(), AstKind::ExpressionStatement(_))
-            && parent.kind().span().start == it.span.start
-    });
+    let around = semantic.nodes().ancestors(node.id());
+    let begins_statement = around
+        .take_while(|parent| parent.kind().span().start == it.span.start)
+        .any(|parent| matches!(parent.kind(), AstKind::ExpressionStatement(_)));
     one_line && !reads_otherwise && !begins_statement
 }
 

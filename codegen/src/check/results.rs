@@ -9,9 +9,8 @@ use oxc_semantic::NodeId;
 use oxc_span::GetSpan;
 
 use super::expect;
-use super::finding::FindingCode;
+use super::finding::{FindingCode, Severity};
 use super::reading::Reading;
-use crate::closest::closest;
 use crate::shape::{Kind, Object, Rest, Shape, ToolShape};
 
 /// Methods of an array that call a function with each element first.
@@ -216,7 +215,10 @@ impl<'a> Reading<'a, '_, '_> {
             return;
         }
         let names = || object.properties.iter().map(|it| it.name.as_str());
-        let close = closest(name, names());
+        if !self.findings.wants(Severity::Warning) {
+            return self.findings.count(1);
+        }
+        let close = self.findings.patience.closest(name, names());
         let is_closed = object.rest == Rest::Forbidden;
         if close.is_none() && !is_closed {
             return;

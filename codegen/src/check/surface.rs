@@ -1,6 +1,6 @@
 //! What a script may call: the stubs with the descriptions that they stand for.
 
-use crate::closest::closest;
+use crate::closest::Patience;
 use crate::declare::{Level, declare};
 use crate::description::Description;
 use crate::stub::{ServerStubs, StubTable, ToolStub};
@@ -106,11 +106,15 @@ impl<'a> Surface<'a> {
     }
 
     /// The tool of this server that was probably meant, by its member.
-    pub(super) fn closest_tool(server: &'a ServerStubs, member: &str) -> Option<&'a str> {
+    pub(super) fn closest_tool(
+        server: &'a ServerStubs,
+        member: &str,
+        patience: &Patience,
+    ) -> Option<&'a str> {
         let by_wire_name = server.tools.iter().find(|it| it.wire_name == member);
         by_wire_name.map(|it| it.member.as_str()).or_else(|| {
             let members = server.tools.iter().map(|it| it.member.as_str());
-            closest(member, members)
+            patience.closest(member, members)
         })
     }
 

@@ -4,6 +4,7 @@
 
 mod in_order;
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use oxc_ast::ast::{Expression, ObjectExpression};
@@ -13,16 +14,17 @@ use serde_json::Value;
 
 use super::calls::call_with;
 use super::expect;
-use super::finding::{FindingCode, Severity};
+use super::finding::{FINDINGS_MAX, FindingCode, Severity};
 use super::known::{Key, Known, Written, elements};
 use super::reading::Reading;
 use super::surface::Tool;
-use crate::closest::closest;
-use crate::shape::{Kind, Object, Rest, Shape, ToolShape};
+use crate::shape::{Kind, Object, Property, Rest, Shape, ToolShape};
 use crate::text;
 
 /// Shapes within shapes that are followed for one argument.
 const DEPTH_MAX: usize = 32;
+/// One value that has more wrong with it is not read on.
+const MISFITS_MAX: usize = FINDINGS_MAX * 4;
 
 /// Something wrong with a value.
 #[derive(Clone)]
@@ -57,7 +59,7 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
     pub(super) fn none(mut self, at: u32) {
         let shape = Rc::clone(&self.shape);
         let missing = match &shape.input.kind {
-            Kind::Object(object) => self.missing(object, &[], at),
+            Kind::Object(object) => self.missing(object, &HashSet::new(), at),
             _ => Vec::new(),
         };
         self.say(missing);
@@ -148,7 +150,8 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
         path: &str,
         depth: usize,
     ) -> Vec<Misfit> {
-        if depth > DEPTH_MAX || matches!(known, Known::Nothing | Known::Undefined) {
+        let is_unknown = matches!(known, Known::Nothing | Known::Undefined);
+        if depth > DEPTH_MAX || is_unknown || !self.reading.findings.patience.judges() {
             return Vec::new();
         }
         let tool_shape = Rc::clone(&self.shape);
@@ -171,6 +174,9 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
             (Kind::Array(items), Known::Array(literal)) => {
                 let mut misfits = Vec::new();
                 for (place, item) in elements(literal) {
+                    if misfits.len() > MISFITS_MAX {
+                        break;
+                    }
                     misfits.extend(self.fit(item, items, &format!("{path}[{place}]"), depth + 1));
                 }
                 misfits
@@ -213,7 +219,7 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
             }
             expect::Fit::OtherValue => {
                 let allowed = expect::literals(&self.shape, shape);
-                let suggestion = did_you_mean(known, &allowed);
+                let suggestion = self.did_you_mean(known, &allowed);
                 wrong(FindingCode::WrongLiteral, suggestion)
             }
         }
@@ -262,7 +268,9 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
                 expect::words(&self.shape, shape),
                 shown(known)
             ),
-            suggestion: did_you_mean(known, &allowed).or_else(|| expect::other_type(known, shape)),
+            suggestion: self
+                .did_you_mean(known, &allowed)
+                .or_else(|| expect::other_type(known, shape)),
         };
         vec![misfit]
     }
@@ -292,7 +300,7 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
                     expect::listed(&names),
                     shown(found)
                 ),
-                suggestion: did_you_mean(found, &allowed),
+                suggestion: self.did_you_mean(found, &allowed),
             });
         }
         None
@@ -324,10 +332,17 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
             is_open,
             overwritten_to,
         } = Written::of(literal, self.reading);
-        let present: Vec<&str> = keys.iter().map(|key| key.name.as_str()).collect();
+        let mut there: HashSet<&str> = keys.iter().map(|key| key.name.as_str()).collect();
+        let properties = object.properties.iter();
+        let free: Vec<_> = properties
+            .filter(|it| !there.contains(it.name.as_str()))
+            .collect();
         let mut misfits = Vec::new();
         let mut meant: Vec<String> = Vec::new();
         for key in &keys {
+            if misfits.len() > MISFITS_MAX {
+                break;
+            }
             let path = joined(path, &key.name);
             match object.properties.iter().find(|it| it.name == key.name) {
                 Some(property) => {
@@ -341,13 +356,10 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
                         it
                     }));
                 }
-                None => {
-                    misfits.extend(self.unknown_key(key, object, &present, is_open, &mut meant))
-                }
+                None => misfits.extend(self.unknown_key(key, object, &free, is_open, &mut meant)),
             }
         }
         if !is_open {
-            let mut there = present;
             there.extend(meant.iter().map(String::as_str));
             misfits.extend(self.missing_at(object, &there, literal.span.start, path));
         }
@@ -358,20 +370,17 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
         &self,
         key: &Key<'a>,
         object: &Object,
-        present: &[&str],
+        free: &[&Property],
         is_open: bool,
         meant: &mut Vec<String>,
     ) -> Option<Misfit> {
         if matches!(object.rest, Rest::Allowed(_)) {
             return None;
         }
-        let free = object
-            .properties
-            .iter()
-            .filter(|it| !present.contains(&it.name.as_str()));
-        let close = closest(&key.name, free.clone().map(|it| it.name.as_str()));
+        let patience = &self.reading.findings.patience;
+        let close = patience.closest(&key.name, free.iter().map(|it| it.name.as_str()));
         // What is left over is what was meant, when it is the only thing that is missing.
-        let mut needed = free.filter(|it| it.required);
+        let mut needed = free.iter().filter(|it| it.required);
         let alone = match (needed.next(), needed.next()) {
             (Some(only), None) if close.is_none() => Some(only.name.as_str()),
             _ => None,
@@ -410,13 +419,19 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
         })
     }
 
-    fn missing(&self, object: &Object, present: &[&str], at: u32) -> Vec<Misfit> {
+    fn missing(&self, object: &Object, present: &HashSet<&str>, at: u32) -> Vec<Misfit> {
         self.missing_at(object, present, at, "")
     }
 
-    fn missing_at(&self, object: &Object, present: &[&str], at: u32, path: &str) -> Vec<Misfit> {
+    fn missing_at(
+        &self,
+        object: &Object,
+        present: &HashSet<&str>,
+        at: u32,
+        path: &str,
+    ) -> Vec<Misfit> {
         let needed = object.properties.iter().filter(|it| it.required);
-        let missing = needed.filter(|it| !present.contains(&it.name.as_str()));
+        let missing = needed.filter(|it| !present.contains(it.name.as_str()));
         let what = |name: &str, shape: &Shape| {
             format!(
                 "{} needs `{name}`, {}",
@@ -439,6 +454,15 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
             .collect()
     }
 
+    fn did_you_mean(&self, known: Known<'_>, allowed: &[Value]) -> Option<String> {
+        let Known::Text(Some(got)) = known else {
+            return None;
+        };
+        let texts = allowed.iter().filter_map(Value::as_str);
+        let close = self.reading.findings.patience.closest(got, texts)?;
+        Some(format!("Did you mean {}?", text::literal(close)))
+    }
+
     fn place(&self, path: &str) -> String {
         format!("`{}` of `{}`", path, self.tool.name())
     }
@@ -453,14 +477,6 @@ fn joined(path: &str, name: &str) -> String {
     } else {
         format!("{path}[{}]", text::literal(&shown))
     }
-}
-
-fn did_you_mean(known: Known<'_>, allowed: &[Value]) -> Option<String> {
-    let Known::Text(Some(got)) = known else {
-        return None;
-    };
-    let texts = allowed.iter().filter_map(Value::as_str);
-    closest(got, texts).map(|it| format!("Did you mean {}?", text::literal(it)))
 }
 
 fn shown(known: Known<'_>) -> String {

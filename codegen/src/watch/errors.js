@@ -138,8 +138,8 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
       return apply(it, this, given);
     },
     over,
-    name: (place, action) => {
-      try { return action() } catch (error) {
+    name: (place, action, it, keys) => {
+      try { return action(it, keys) } catch (error) {
         note(error, place, () => ({ inside: true }));
         throw error;
       }

@@ -3,14 +3,20 @@
 // is. The last that was said is where it was stopped.
 const { step: look__s, start: look__b, round: look__l, enter: look__f, end: look__e } = (() => {
   const say = console.debug, json = JSON.stringify;
-  const rounds = [], entered = [];
-  let at = 0, loops = [], steps = 0, next = 1;
+  const rounds = [], entered = [], outer = [];
+  let at = 0, loop, steps = 0, next = 1;
+  // The loops that are going round, innermost first.
+  const around = () => {
+    const loops = [];
+    for (let one = loop; one !== undefined && loops.length < 64; one = outer[one]) loops.push([one, rounds[one]]);
+    return loops;
+  };
   const pass = () => {
     steps += 1;
     if (steps < next) return;
     // Every one at first, and later one in thirty-two.
     next = steps + 1 + (steps > 500 ? steps >> 5 : 0);
-    say('look__' + json({ at, loops: loops.map((one) => [one, rounds[one]]), entered: entered.slice(-12) }));
+    say('look__' + json({ at, loops: around(), entered: entered.slice(-12) }));
   };
   return {
     step: (place) => {
@@ -18,9 +24,10 @@ const { step: look__s, start: look__b, round: look__l, enter: look__f, end: look
       pass();
     },
     start: (place) => { rounds[place] = 0 },
-    round: (...around) => {
-      loops = around;
-      rounds[around[0]] = (rounds[around[0]] ?? 0) + 1;
+    round: (place, inside) => {
+      loop = place;
+      outer[place] = inside;
+      rounds[place] = (rounds[place] ?? 0) + 1;
       pass();
     },
     enter: (place) => {

@@ -50,7 +50,6 @@ pub(super) enum What {
     Name {
         name: String,
         declared_in_line: Option<u32>,
-        meant: Option<String>,
     },
     /// A tool of a server.
     Tool,

@@ -14,8 +14,9 @@ use oxc_ast_visit::Visit;
 use oxc_semantic::{Scoping, SymbolId};
 use oxc_span::{GetSpan, Span};
 
+use super::budget::{Budget, TEXT_BYTES_MAX};
 use super::place::{From, Place, What};
-use super::quote;
+use super::{quote, shorten};
 use crate::check::is_global;
 use crate::check::lines::Lines;
 use crate::check::parse::Parsed;
@@ -31,7 +32,10 @@ pub(super) struct Rewriter<'s> {
     lines: Lines<'s>,
     scoping: &'s Scoping,
     edits: Vec<Edit>,
+    pub(super) budget: Budget,
     pub(super) places: Vec<Place>,
+    /// The places of parameters that take something apart, by where they begin.
+    given: HashMap<u32, usize>,
     /// How the values of expressions and of names that never change came to be.
     read: HashMap<(u32, u32), From>,
     named: HashMap<SymbolId, From>,
@@ -49,7 +53,9 @@ impl<'s> Rewriter<'s> {
             lines: Lines::new(parsed.text, parsed.shift),
             scoping,
             edits: Vec::new(),
+            budget: Budget::default(),
             places: Vec::new(),
+            given: HashMap::new(),
             read: HashMap::new(),
             named: HashMap::new(),
             functions: Vec::new(),
@@ -59,14 +65,19 @@ impl<'s> Rewriter<'s> {
         }
     }
 
-    /// The whole text after everything was visited.
-    pub(super) fn finish(mut self) -> (String, Vec<Place>) {
+    /// The whole text after everything was visited, unless that became too much.
+    pub(super) fn finish(mut self) -> Option<(String, Vec<Place>)> {
         let edits = std::mem::take(&mut self.edits);
         let end = u32::try_from(self.script.len()).unwrap_or(u32::MAX);
-        (self.apply(Span::new(0, end), edits), self.places)
+        let text = self.apply(Span::new(0, end), edits);
+        let fits = !self.budget.is_spent() && text.len() <= TEXT_BYTES_MAX;
+        fits.then_some((text, self.places))
     }
 
     fn apply(&self, span: Span, mut edits: Vec<Edit>) -> String {
+        if self.budget.is_spent() {
+            return String::new();
+        }
         edits.sort_by_key(|edit| edit.span.start);
         let mut out = String::with_capacity(span.size() as usize * 2);
         let mut written = span.start;
@@ -76,7 +87,7 @@ impl<'s> Rewriter<'s> {
             written = edit.span.end;
         }
         out.push_str(self.slice(written, span.end));
-        out
+        self.budget.written(out)
     }
 
     /// The text of a stretch, with what `visit` finds in it watched.
@@ -115,6 +126,10 @@ impl<'s> Rewriter<'s> {
     }
 
     fn place(&mut self, at: u32, what: What, from: Option<From>) -> usize {
+        if self.budget.is_spent() {
+            return 0;
+        }
+        self.budget.place();
         let (line, column) = self.lines.place(at);
         let function = self.functions.last().cloned();
         self.places.push(Place {

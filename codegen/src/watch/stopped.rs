@@ -7,6 +7,8 @@ use super::ticks::Spot;
 
 /// Loops around loops that are told.
 const LOOPS_MAX: usize = 3;
+/// Entries of functions in which a repetition is looked for.
+const ENTERED_MAX: usize = 64;
 
 /// The last that was said of where a script is.
 #[derive(Debug, Default, Clone, Deserialize)]
@@ -81,7 +83,13 @@ fn turns(spots: &[Spot], last: &Last, spot: &Spot) -> String {
 /// Which functions call themselves or each other, in the order of the script. Those without a
 /// name are left out beside one with a name.
 fn calling<'s>(spots: &'s [Spot], last: &Last) -> Vec<&'s Spot> {
-    let entered: Vec<_> = last.entered.iter().rev().copied().collect();
+    let entered: Vec<_> = last
+        .entered
+        .iter()
+        .rev()
+        .take(ENTERED_MAX)
+        .copied()
+        .collect();
     let repeats = |period: &usize| {
         let later = entered.iter().skip(*period);
         entered.iter().zip(later).all(|(one, other)| one == other)

@@ -2,9 +2,11 @@
 
 use super::*;
 
+const SECRET: Secret = Secret(0xAB);
+
 /// The watched script without the watcher and what is around it.
 fn watched(script: &str) -> String {
-    let text = watch(script).unwrap().text;
+    let text = watch(script, SECRET).unwrap().text;
     let (_, own) = text.split_once("})();\ntry {\n").unwrap();
     let (own, _) = own.rsplit_once("\n} catch").unwrap();
     own.to_owned()
@@ -76,7 +78,7 @@ fn a_chain_becomes_conditions() {
     );
     check(
         "let a\nreturn a.f?.(1)?.[2]",
-        "let a\nreturn look__v((look__f=(look__s=look__r(a,0)).f)==null?void 0:(look__t=look__c(1,look__s,look__f,[1],[0,void 0]))==null?void 0:look__r(look__t,2)[2])",
+        "let a\nreturn look__v((look__f=[look__s=look__r(a,0),look__s.f])[1]==null?void 0:(look__t=look__c(1,look__f[0],look__f[1],[1],[0,void 0]))==null?void 0:look__r(look__t,2)[2])",
     );
     check("let a\ndelete a?.b", "let a\ndelete a?.b");
 }
@@ -97,7 +99,12 @@ fn no_line_is_added_or_taken_away() {
 
 #[test]
 fn what_cannot_be_watched_is_not() {
+    let watch = |script: &str| watch(script, SECRET);
     assert_eq!(watch("look__r(1)"), None);
+    assert_eq!(watch(r"const loo\u006b__r = 1; return q.a"), None);
+    assert_eq!(watch(r"return \u{6c}ook__t"), None);
+    assert_eq!(follow(r"loo\u006b__l(1)", SECRET), None);
+    assert!(watch(r"return q.look + '\u006b__'").is_some());
     assert_eq!(watch("let x: number = 1"), None);
     assert_eq!(watch("let = = 1"), None);
     assert_eq!(watch(&"(".repeat(100_000)), None);
@@ -106,26 +113,33 @@ fn what_cannot_be_watched_is_not() {
 
 #[test]
 fn what_is_said_is_believed_as_far_as_it_has_the_form() {
-    let watched = watch("let a = {}\nreturn a.b.c").unwrap();
+    let watched = watch("let a = {}\nreturn a.b.c", SECRET).unwrap();
     let found = |lines: &[&str]| watched.found(lines.iter().copied(), "TypeError");
-    let note = r#"look__{"note":1,"place":1,"name":"TypeError","value":{"kind":"undefined"},"parent":{"kind":"object","keys":["total"],"of":1}}"#;
+    let note = r#"look__00000000000000ab{"note":1,"place":1,"name":"TypeError","value":{"kind":"undefined"},"parent":{"kind":"object","keys":["total"],"of":1}}"#;
     let message = found(&[note]).unwrap().message.unwrap();
     assert_eq!(
         message,
         "cannot read `c` of `a.b`, which is undefined; `a` has: total"
     );
-    assert_eq!(found(&[note, r#"look__{"end":0}"#]), None);
+    assert_eq!(found(&[note, r#"look__00000000000000ab{"end":0}"#]), None);
     assert_eq!(
-        found(&["look__{\"note\":1,\"place\":99,\"name\":\"TypeError\"}"]),
+        found(&["look__00000000000000ab{\"note\":1,\"place\":99,\"name\":\"TypeError\"}"]),
         None
     );
-    assert_eq!(found(&["look__[", "look__{\"note\":-1}", "note"]), None);
+    assert_eq!(
+        found(&[
+            "look__00000000000000ab[",
+            "look__00000000000000ab{\"note\":-1}",
+            "note"
+        ]),
+        None
+    );
     assert_eq!(found(&[]), None);
 }
 
 /// The followed script without the watcher and what is around it.
 fn followed(script: &str) -> String {
-    let text = follow(script).unwrap().text;
+    let text = follow(script, SECRET).unwrap().text;
     let (_, own) = text.split_once("})();\ntry {\n").unwrap();
     let (own, _) = own.rsplit_once("\n} catch").unwrap();
     own.to_owned()
@@ -155,6 +169,18 @@ fn statements_rounds_and_functions_are_followed() {
             "look__s(0);a(); function g() { 'use strict';look__f(1);\n look__s(2);f() }",
         ),
         (
+            "for (;;) while (a) x: do b()\n while (c)",
+            "look__s(0);look__b(1);for (;;) {look__l(1);look__b(2);while (a) {look__l(2,1);look__b(3);x: do {look__l(3,2);b()}\n while (c)}}",
+        ),
+        (
+            "if (a) for (;;) b()\nelse x: while (c);\nif (d) do e(); while (f); else g()",
+            "look__s(0);if (a) {look__b(1);for (;;) {look__l(1);b()}}\nelse {look__b(2);x: while (c){look__l(2);;}}\nlook__s(3);if (d) {look__b(4);do {look__l(4);e();} while (f);} else g()",
+        ),
+        (
+            "for (const f = () => { for (;;); }; ;) f()",
+            "look__s(0);look__b(4);for (const f = () => {look__f(1); look__s(2);look__b(3);for (;;){look__l(3);;} }; ;) {look__l(4);f()}",
+        ),
+        (
             "switch (a) { case 1: b() }",
             "look__s(0);switch (a) { case 1: look__s(1);b() }",
         ),
@@ -165,18 +191,173 @@ fn statements_rounds_and_functions_are_followed() {
 
 #[test]
 fn where_a_script_was_stopped_is_what_it_said_last() {
-    let followed = follow("let a = 1\nwhile (a) {\n  a += 1\n}\nfunction f() { f() }").unwrap();
-    let stopped =
-        |line: &str, is_recursion| followed.stopped([line, "look__[", "else"], is_recursion);
-    let round = stopped("look__{\"at\":3,\"loops\":[[2,7]]}", false).unwrap();
+    let script = "let a = 1\nwhile (a) {\n  a += 1\n}\nfunction f() { f() }";
+    let followed = follow(script, SECRET).unwrap();
+    let stopped = |line: &str, is_recursion| {
+        followed.stopped([line, "look__00000000000000ab[", "else"], is_recursion)
+    };
+    let round = stopped("look__00000000000000ab{\"at\":3,\"loops\":[[2,7]]}", false).unwrap();
     assert_eq!((round.line, round.column), (3, 3));
     assert_eq!(
         round.message,
         "a second look found it in round 7 of `while (a)` of line 2"
     );
-    let deep = stopped("look__{\"at\":5,\"entered\":[4,4,4,4]}", true).unwrap();
+    let deep = stopped(
+        "look__00000000000000ab{\"at\":5,\"entered\":[4,4,4,4]}",
+        true,
+    )
+    .unwrap();
     assert_eq!((deep.line, deep.column), (5, 1));
     assert_eq!(deep.message, "`f` of line 5 calls itself without end");
-    assert_eq!(stopped("look__{\"at\":99}", false), None);
+    assert_eq!(stopped("look__00000000000000ab{\"at\":99}", false), None);
     assert_eq!(stopped("{}", false), None);
+}
+
+#[test]
+fn a_name_that_is_waited_for_and_a_call_in_brackets_keep_what_they_are_called_on() {
+    check(
+        "return srv[await name()](1)",
+        "return look__c(4,look__t=look__r(look__u(0,()=>srv),1),look__u(5,(it,keys)=>it[keys[keys.length-1]],look__t,[await look__c(3,void 0,look__u(2,()=>name),[])]),[1],[1,void 0])",
+    );
+    check(
+        "let o, p\no[p.k?.()]?.(1)",
+        "let o, p\nlook__v((look__f=[look__s=look__r(o,0),look__s[look__v((look__f=[look__s=look__r(p,1),look__s.k])[1]==null?void 0:look__c(2,look__f[0],look__f[1],[],[1]))]])[1]==null?void 0:look__c(3,look__f[0],look__f[1],[1],[0,void 0]))",
+    );
+}
+
+/// Everything that is made for the hearing is a script again.
+#[test]
+fn what_is_made_can_be_parsed() {
+    for script in [
+        "if (a) do x(); while (0); else y()",
+        "for (;;) if (a) for (const b of c) if (b) break; else continue\nelse d()",
+        "async function f(s) { await s.m[await g()](await h()); s?.[yes?.(await i())]?.() }\nfunction* j(s) { srv[yield 1](yield 2) }",
+        "x: for (;;) y: while (1) { if (a) continue x; else z: do break y; while (b) }",
+    ] {
+        for text in [watched(script), followed(script)] {
+            let allocator = Allocator::default();
+            let parsed = parse::parse(&allocator, "script.js", &text);
+            assert!(parsed.is_ok(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn only_lines_with_the_secret_are_heard() {
+    let script = "let a = {}\nreturn a.b.c";
+    let watched = watch(script, SECRET).unwrap();
+    let note = r#"{"note":1,"place":1,"name":"TypeError","value":{"kind":"undefined"},"parent":{"kind":"object","keys":["do_this"],"of":1}}"#;
+    let said = |mark: &str| watched.found([format!("{mark}{note}").as_str()], "TypeError");
+    assert!(said("look__00000000000000ab").is_some());
+    for other in ["look__", "look__00000000000000ac", "look__0", "ab", ""] {
+        assert_eq!(said(other), None, "{other}");
+    }
+    assert!(
+        watched
+            .text
+            .contains("say('look__00000000000000ab' + json(")
+    );
+    assert!(!watched.text.contains("'look__'"));
+    let followed = follow(script, SECRET).unwrap();
+    assert_eq!(followed.stopped(["look__{\"at\":0}"], false), None);
+    assert!(!followed.text.contains("'look__'"));
+}
+
+/// Runs on a stack as large as the caller has to give.
+fn deep<T: Send>(run: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(crate::check::STACK_BYTES_MIN);
+        thread.spawn_scoped(scope, run).unwrap().join().unwrap()
+    })
+}
+
+/// The bytes written for a script, and roughly those that its places take.
+fn work(script: &str) -> (usize, usize) {
+    let made = read(script, |parsed, _| {
+        let built = SemanticBuilder::new().build(&parsed.program);
+        let mut rewriter = rewrite::Rewriter::new(parsed, built.semantic.scoping(), false);
+        rewriter.visit_program(&parsed.program);
+        let kept = format!("{:?}", rewriter.places).len();
+        Some((rewriter.budget.bytes(), kept))
+    });
+    made.unwrap_or_default()
+}
+
+/// Whatever a script is made of, looking at it again writes no more than the bound and keeps
+/// little more than the script.
+#[test]
+fn no_shape_of_script_makes_more_work_than_the_bound() {
+    let filled = |piece: &str| piece.repeat((60_000 / piece.len()).max(1));
+    let names: Vec<_> = (0..2_000)
+        .map(|n| format!("n{n}{}", "x".repeat(70)))
+        .collect();
+    let names = names.join(",");
+    let shapes = [
+        filled(&("while(0)".repeat(2_400) + ";")),
+        filled(&("if(0)".repeat(1_400) + ";")),
+        filled(&("a".to_owned() + &".b".repeat(2_400) + ";")),
+        filled(&("a".to_owned() + &".b(1)".repeat(1_200) + ";")),
+        filled(&("a".to_owned() + &"?.b".repeat(1_000) + ";")),
+        filled(&("a".to_owned() + &"[0]".repeat(1_400) + ";")),
+        filled(&("f(".repeat(190) + "a.b" + &")".repeat(190) + ";")),
+        filled(&("[a]=".repeat(1_000) + "b;")),
+        filled(&("f(({a},[b])=>".repeat(60) + "1" + &")".repeat(60) + ";")),
+        format!("f({}a)", filled("a.b,")),
+        format!("f(({}a)=>1)", filled("{a},")),
+        format!("const {{{}a}} = v", filled("a:{},")),
+        format!(
+            "const {{{}:{{{}a}}}} = v",
+            "k".repeat(30_000),
+            "a:{b:{}},".repeat(3_000)
+        ),
+        format!(
+            "const {} = () => {{{}}}",
+            "k".repeat(30_000),
+            "a.b;".repeat(6_000)
+        ),
+        format!(
+            "const c = a.{}; {}",
+            "k".repeat(30_000),
+            "c.d;".repeat(6_000)
+        ),
+        format!("const q = () => [{names}];let {names};"),
+        filled("a;"),
+        filled("a.b;"),
+        filled("new f(a.b);"),
+    ];
+    for script in shapes {
+        deep(|| {
+            let shape: String = script.chars().take(20).collect();
+            for text in [
+                watch(&script, SECRET).map(|it| it.text),
+                follow(&script, SECRET).map(|it| it.text),
+            ]
+            .into_iter()
+            .flatten()
+            {
+                assert!(text.len() <= budget::TEXT_BYTES_MAX + 20_000, "{shape}");
+            }
+            let (work, kept) = work(&script);
+            assert!(
+                work <= budget::WORK_BYTES_MAX + 8 * script.len(),
+                "{shape}: {work}"
+            );
+            assert!(kept <= 256 * script.len(), "{shape}: {kept}");
+        });
+    }
+}
+
+#[test]
+fn a_long_stretch_is_quoted_by_its_ends() {
+    let check = |text: &str, expected: &str| {
+        let end = u32::try_from(text.len()).unwrap();
+        assert_eq!(quote(text, Span::new(0, end)), expected);
+    };
+    check("a\n  .b ?.c", "a.b?.c");
+    let long = "items\n  .map((é) => é.name)\n".repeat(4_000) + "  .filter(Boolean)";
+    let expected = "items.map((é) => é.n…tems.map((é) => é.name).filter(Boolean)";
+    check(&long, expected);
+    // The same as of all of it.
+    assert_eq!(shorten(&in_one_line(&long)), expected);
+    check(&" ".repeat(5_000), "…");
 }

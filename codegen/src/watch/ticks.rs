@@ -2,14 +2,16 @@
 //! of a loop, at each entry of a function. No line is added or taken away.
 
 use oxc_ast::ast::{
-    ArrowFunctionBody, ArrowFunctionExpression, AssignmentExpression, CallExpression, Function,
-    FunctionBody, MethodDefinition, ObjectProperty, Program, Statement, VariableDeclarator,
+    ArrowFunctionBody, ArrowFunctionExpression, AssignmentExpression, CallExpression, Expression,
+    Function, FunctionBody, MethodDefinition, ObjectProperty, Program, Statement,
+    VariableDeclarator,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_span::{GetSpan, Span};
 use oxc_syntax::scope::ScopeFlags;
 
-use super::{CALLBACK, quote};
+use super::budget::{Budget, TEXT_BYTES_MAX};
+use super::{CALLBACK, quote, shorten};
 use crate::check::lines::Lines;
 use crate::check::parse::Parsed;
 
@@ -29,6 +31,7 @@ pub(super) struct Spot {
 pub(super) struct Ticker<'s> {
     script: &'s str,
     lines: Lines<'s>,
+    budget: Budget,
     inserts: Vec<(u32, String)>,
     pub(super) spots: Vec<Spot>,
     loops: Vec<usize>,
@@ -45,6 +48,7 @@ impl<'s> Ticker<'s> {
         Self {
             script: parsed.text,
             lines: Lines::new(parsed.text, parsed.shift),
+            budget: Budget::default(),
             inserts: Vec::new(),
             spots: Vec::new(),
             loops: Vec::new(),
@@ -55,7 +59,11 @@ impl<'s> Ticker<'s> {
         }
     }
 
-    pub(super) fn finish(mut self) -> (String, Vec<Spot>) {
+    /// The whole text after everything was visited, unless that became too much.
+    pub(super) fn finish(mut self) -> Option<(String, Vec<Spot>)> {
+        if self.budget.is_spent() {
+            return None;
+        }
         self.inserts.sort_by_key(|(at, _)| *at);
         let mut out = String::with_capacity(self.script.len() * 2);
         let mut written = 0;
@@ -66,7 +74,7 @@ impl<'s> Ticker<'s> {
             written = at;
         }
         out.push_str(self.script.get(written..).unwrap_or_default());
-        (out, self.spots)
+        (out.len() <= TEXT_BYTES_MAX).then_some((out, self.spots))
     }
 
     fn insert(&mut self, at: u32, text: String) {
@@ -74,6 +82,10 @@ impl<'s> Ticker<'s> {
     }
 
     fn spot(&mut self, at: u32, text: String) -> usize {
+        if self.budget.is_spent() {
+            return 0;
+        }
+        self.budget.place();
         let (line, column) = self.lines.place(at);
         let function = self.functions.last().cloned();
         self.spots.push(Spot {
@@ -94,30 +106,36 @@ impl<'s> Ticker<'s> {
         if !is_passed {
             let spot = self.spot(it.span().start, String::new());
             self.insert(it.span().start, format!("look__s({spot});"));
-            let is_loop = matches!(
-                it,
-                Statement::ForStatement(_)
-                    | Statement::ForInStatement(_)
-                    | Statement::ForOfStatement(_)
-                    | Statement::WhileStatement(_)
-                    | Statement::DoWhileStatement(_)
-                    | Statement::LabeledStatement(_)
-            );
-            self.begins_at = is_loop.then_some(it.span().start);
+            self.begins_at = is_loop(it).then_some(it.span().start);
         }
         self.visit_statement(it);
     }
 
-    /// A loop from its first byte; `body` is what it repeats.
-    fn turns(&mut self, whole: Span, body: &Statement<'_>) {
+    /// A statement that belongs to an `if`; brackets make room in front of a loop.
+    fn branch(&mut self, it: &Statement<'_>) {
+        if !is_loop(it) {
+            return self.visit_statement(it);
+        }
+        let span = it.span();
+        self.insert(span.start, "{".to_owned());
+        self.begins_at = Some(span.start);
+        self.visit_statement(it);
+        self.insert(span.end, "}".to_owned());
+    }
+
+    /// A loop from its first byte; `body` is what it repeats, and `begins_at` where what counts
+    /// its rounds anew can stand.
+    fn turns(&mut self, whole: Span, body: &Statement<'_>, begins_at: Option<u32>) {
         let head = Span::new(whole.start, body.span().start);
         let turn = self.spot(whole.start, quote(self.script, head));
-        if let Some(at) = self.begins_at.take() {
+        if let Some(at) = begins_at {
             self.insert(at, format!("look__b({turn});"));
         }
+        let round = match self.loops.last() {
+            Some(around) => format!("look__l({turn},{around});"),
+            None => format!("look__l({turn});"),
+        };
         self.loops.push(turn);
-        let all: Vec<_> = self.loops.iter().rev().map(usize::to_string).collect();
-        let round = format!("look__l({});", all.join(","));
         match body {
             Statement::BlockStatement(block) => {
                 self.insert(block.span.start + 1, round);
@@ -125,6 +143,7 @@ impl<'s> Ticker<'s> {
             }
             other => {
                 self.insert(other.span().start, format!("{{{round}"));
+                self.begins_at = is_loop(other).then_some(other.span().start);
                 self.visit_statement(other);
                 self.insert(other.span().end, "}".to_owned());
             }
@@ -135,7 +154,7 @@ impl<'s> Ticker<'s> {
     /// The inside of a function, in which the loops around it are not its own.
     fn function(&mut self, at: u32, name: Option<String>, visit: impl FnOnce(&mut Self, usize)) {
         let loops = std::mem::take(&mut self.loops);
-        let name = name.unwrap_or_else(|| "<anonymous>".to_owned());
+        let name = shorten(name.as_deref().unwrap_or("<anonymous>"));
         self.functions.push(name.clone());
         let spot = self.spot(at, name);
         visit(self, spot);
@@ -170,32 +189,51 @@ impl<'a> Visit<'a> for Ticker<'_> {
     }
 
     fn visit_statement(&mut self, it: &Statement<'a>) {
+        if self.budget.is_spent() {
+            return;
+        }
+        let begins_at = self.begins_at.take();
         match it {
+            Statement::LabeledStatement(it) => {
+                self.begins_at = begins_at;
+                self.visit_statement(&it.body);
+            }
+            Statement::IfStatement(it) => {
+                self.visit_expression(&it.test);
+                self.branch(&it.consequent);
+                it.alternate.iter().for_each(|it| self.branch(it));
+            }
             Statement::ForStatement(it) => {
                 it.init
                     .iter()
                     .for_each(|it| self.visit_for_statement_init(it));
                 it.test.iter().for_each(|it| self.visit_expression(it));
                 it.update.iter().for_each(|it| self.visit_expression(it));
-                self.turns(it.span, &it.body);
+                self.turns(it.span, &it.body, begins_at);
             }
             Statement::ForInStatement(it) => {
                 self.visit_expression(&it.right);
-                self.turns(it.span, &it.body);
+                self.turns(it.span, &it.body, begins_at);
             }
             Statement::ForOfStatement(it) => {
                 self.visit_expression(&it.right);
-                self.turns(it.span, &it.body);
+                self.turns(it.span, &it.body, begins_at);
             }
             Statement::WhileStatement(it) => {
                 self.visit_expression(&it.test);
-                self.turns(it.span, &it.body);
+                self.turns(it.span, &it.body, begins_at);
             }
             Statement::DoWhileStatement(it) => {
-                self.turns(it.span, &it.body);
+                self.turns(it.span, &it.body, begins_at);
                 self.visit_expression(&it.test);
             }
             other => walk::walk_statement(self, other),
+        }
+    }
+
+    fn visit_expression(&mut self, it: &Expression<'a>) {
+        if !self.budget.is_spent() {
+            walk::walk_expression(self, it);
         }
     }
 
@@ -258,5 +296,17 @@ impl<'a> Visit<'a> for Ticker<'_> {
             self.visit_argument(argument);
         }
         self.named(None);
+    }
+}
+
+fn is_loop(it: &Statement<'_>) -> bool {
+    match it {
+        Statement::ForStatement(_)
+        | Statement::ForInStatement(_)
+        | Statement::ForOfStatement(_)
+        | Statement::WhileStatement(_)
+        | Statement::DoWhileStatement(_) => true,
+        Statement::LabeledStatement(it) => is_loop(&it.body),
+        _ => false,
     }
 }

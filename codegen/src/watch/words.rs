@@ -13,13 +13,13 @@ const KEY_CHARS_MAX: usize = 40;
 /// Frames of a stack.
 const FRAMES_MAX: usize = 12;
 
-pub(super) fn found(places: &[Place], place: &Place, note: &Note) -> Found {
+pub(super) fn found(places: &[Place], names: &[String], place: &Place, note: &Note) -> Found {
     let inner = inner(place, note);
     let (line, column) = inner.map_or((place.line, place.column), |it| (it.line, it.column));
     Found {
         line,
         column,
-        message: message(place, note),
+        message: message(place, names, note),
         stack: stack(places, place, note, (line, column)),
         is_around: note.around,
     }
@@ -46,14 +46,13 @@ fn inner<'p>(place: &'p Place, note: &Note) -> Option<&'p Inner> {
     }
 }
 
-fn message(place: &Place, note: &Note) -> Option<String> {
+fn message(place: &Place, names: &[String], note: &Note) -> Option<String> {
     if let What::Name {
         name,
         declared_in_line,
-        meant,
     } = &place.what
     {
-        return Some(not_there(name, *declared_in_line, meant.as_deref()));
+        return Some(not_there(name, *declared_in_line, names));
     }
     let value = note.value.as_ref()?;
     let parent = note.parent.as_ref();
@@ -125,8 +124,15 @@ fn message(place: &Place, note: &Note) -> Option<String> {
     }
 }
 
-fn not_there(name: &str, declared_in_line: Option<u32>, meant: Option<&str>) -> String {
-    match (declared_in_line, meant) {
+fn not_there(name: &str, declared_in_line: Option<u32>, names: &[String]) -> String {
+    let meant = || {
+        let others = names.iter().map(String::as_str);
+        closest(name, others.filter(|it| *it != name))
+    };
+    match (
+        declared_in_line,
+        declared_in_line.map_or_else(meant, |_| None),
+    ) {
         (Some(line), _) => format!("`{name}` is used before line {line} gives it a value"),
         (None, Some(meant)) => format!("`{name}` is not defined; did you mean `{meant}`?"),
         (None, None) => format!("`{name}` is not defined"),

@@ -1,6 +1,7 @@
 //! A call that gives values instead of one object, of a tool that has an order
 //! for the names they get.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use oxc_ast::ast::Expression;
@@ -19,12 +20,12 @@ impl<'a> Arguments<'_, 'a, '_, '_> {
         };
         let order = self.tool.stub.order;
         let mut misfits = Vec::new();
-        let mut present = Vec::new();
+        let mut present = HashSet::new();
         for (name, value) in order.iter().copied().zip(values) {
             if matches!(self.reading.known(value), Known::Undefined) {
                 continue;
             }
-            present.push(name);
+            present.insert(name);
             if let Some(property) = object.properties.iter().find(|it| it.name == name) {
                 misfits.extend(self.fit(value, &property.shape, name, 0));
             }

@@ -47,34 +47,47 @@ impl<'s> Rewriter<'s> {
             }
             None => ("void 0".to_owned(), self.chained(&it.callee, before)),
         };
+        if self.budget.is_spent() {
+            return String::new();
+        }
         let place = self.call_place(it, member.as_ref());
         let ups = self.ups(place);
         let (itself, function) = match (&member, it.optional) {
             (Some(member), false) if self.is_server(member.object) => {
                 let tool = self.place(member.at, What::Tool, None);
-                let tool = format!("look__u({tool},()=>look__t{function})");
+                let tool = match member.computed {
+                    // It may wait for its name, which an arrow function must not.
+                    Some(_) => format!(
+                        "look__u({tool},(it,keys)=>it[keys[keys.length-1]],look__t,{function})"
+                    ),
+                    None => format!("look__u({tool},()=>look__t{function})"),
+                };
                 (format!("look__t={itself}"), tool)
             }
             (Some(_), false) => (format!("look__t={itself}"), format!("look__t{function}")),
             (Some(_), true) => {
-                before.push_str(&format!(
-                    "(look__f=(look__s={itself}){function})==null?void 0:"
-                ));
-                ("look__s".to_owned(), "look__f".to_owned())
+                // What is in brackets may make such a call itself.
+                let there =
+                    format!("(look__f=[look__s={itself},look__s{function}])[1]==null?void 0:");
+                before.push_str(&self.budget.written(there));
+                ("look__f[0]".to_owned(), "look__f[1]".to_owned())
             }
             (None, false) => (itself, function),
             (None, true) => {
-                before.push_str(&format!("(look__f={function})==null?void 0:"));
+                let there = format!("(look__f={function})==null?void 0:");
+                before.push_str(&self.budget.written(there));
                 (itself, "look__f".to_owned())
             }
         };
-        match it.arguments.as_slice() {
+        self.budget.write(itself.len() + function.len());
+        let text = match it.arguments.as_slice() {
             [only] if !only.is_spread() && self.goes_over_all(&it.callee) => {
                 let (over, up) = self.over_all(only);
                 format!("look__a({place},{itself},{function}{gap},[{arguments}],{over}{up})")
             }
             _ => format!("look__c({place},{itself},{function}{gap},[{arguments}]{ups})"),
-        }
+        };
+        self.budget.written(text)
     }
 
     /// Where the bracket of a call is, and what stands inside it.
@@ -93,6 +106,7 @@ impl<'s> Rewriter<'s> {
             let Some(argument) = argument.as_expression() else {
                 break;
             };
+            self.budget.place();
             given.push(Given {
                 text: self.quote(argument.span()),
                 from: self.from(argument),
@@ -170,7 +184,9 @@ impl<'s> Rewriter<'s> {
         let given = self.render(inside, |this| this.visit_arguments(&it.arguments));
         let gap = self.slice(behind, open.unwrap_or(it.span.end));
         let before = self.slice(it.span.start + 3, it.callee.span().start);
-        format!("look__n({place},{before}{callee}{gap},[{given}]{up})")
+        self.budget.written(format!(
+            "look__n({place},{before}{callee}{gap},[{given}]{up})"
+        ))
     }
 }
 

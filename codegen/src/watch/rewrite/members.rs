@@ -7,6 +7,7 @@ use oxc_ast::ast::{
 use oxc_span::{GetSpan, Span};
 
 use super::{Rewriter, up};
+use crate::watch::name;
 use crate::watch::place::{From, Key, What};
 
 pub(super) struct Member<'e, 'a> {
@@ -21,6 +22,9 @@ pub(super) struct Member<'e, 'a> {
 
 impl<'s> Rewriter<'s> {
     pub(super) fn chained(&mut self, it: &Expression<'_>, before: &mut String) -> String {
+        if self.budget.is_spent() {
+            return String::new();
+        }
         match it {
             Expression::StaticMemberExpression(it) => self.static_member(it, before),
             Expression::ComputedMemberExpression(it) => self.computed_member(it, before),
@@ -67,7 +71,7 @@ impl<'s> Rewriter<'s> {
 
     fn of_computed<'e, 'a>(&self, it: &'e ComputedMemberExpression<'a>) -> Member<'e, 'a> {
         let key = match &it.expression {
-            Expression::StringLiteral(text) => Key::Name(text.value.to_string()),
+            Expression::StringLiteral(text) => Key::Name(name(&text.value)),
             other => Key::Computed(format!("[{}]", self.quote(other.span()))),
         };
         Member {
@@ -88,14 +92,19 @@ impl<'s> Rewriter<'s> {
         with: impl FnOnce(&mut Self, &Member<'_, '_>, String) -> String,
     ) -> String {
         let object = self.chained(it.object, before);
+        if self.budget.is_spent() {
+            return String::new();
+        }
         let object = if it.optional {
-            before.push_str(&format!("(look__t={object})==null?void 0:"));
+            let there = format!("(look__t={object})==null?void 0:");
+            before.push_str(&self.budget.written(there));
             "look__t".to_owned()
         } else {
             object
         };
         let object = with(self, it, object);
-        format!("{object}{}", self.behind_object(it))
+        let text = format!("{object}{}", self.behind_object(it));
+        self.budget.written(text)
     }
 
     /// From behind the object to the end of the member.
@@ -143,7 +152,8 @@ impl<'s> Rewriter<'s> {
             named_in_line: None,
         };
         self.read.insert((it.span.start, it.span.end), from);
-        format!("look__r({object},{place}{up})")
+        self.budget
+            .written(format!("look__r({object},{place}{up})"))
     }
 }
 
@@ -153,7 +163,7 @@ fn of_static<'e, 'a>(it: &'e StaticMemberExpression<'a>) -> Member<'e, 'a> {
         span: it.span,
         optional: it.optional,
         at: it.property.span.start,
-        key: Key::Name(it.property.name.to_string()),
+        key: Key::Name(name(&it.property.name)),
         computed: None,
     }
 }
@@ -164,7 +174,7 @@ fn of_private<'e, 'a>(it: &'e PrivateFieldExpression<'a>) -> Member<'e, 'a> {
         span: it.span,
         optional: it.optional,
         at: it.field.span.start,
-        key: Key::Computed(format!("#{}", it.field.name)),
+        key: Key::Computed(format!("#{}", name(&it.field.name))),
         computed: None,
     }
 }

@@ -3,9 +3,8 @@
 use oxc_ast::ast::{Expression, IdentifierReference};
 use oxc_ast_visit::Visit;
 
-use super::Rewriter;
+use super::{Rewriter, shorten};
 use crate::check::is_global;
-use crate::closest::closest;
 use crate::watch::place::What;
 
 impl<'s> Rewriter<'s> {
@@ -24,7 +23,7 @@ impl<'s> Rewriter<'s> {
             "<anonymous>"
         };
         self.functions
-            .push(name.unwrap_or_else(|| unnamed.to_owned()));
+            .push(shorten(name.as_deref().unwrap_or(unnamed)));
     }
 
     pub(super) fn use_name(&mut self, it: &IdentifierReference<'_>) {
@@ -40,11 +39,10 @@ impl<'s> Rewriter<'s> {
             None if is_global(&it.name) => return,
             None => None,
         };
-        let name = it.name.to_string();
+        let name = &it.name;
         let what = What::Name {
             declared_in_line: declared,
-            meant: closest(&name, self.scoping.symbol_names()).map(str::to_owned),
-            name: name.clone(),
+            name: crate::watch::name(name),
         };
         let place = self.place(it.span.start, what, None);
         self.replace(it.span, format!("look__u({place},()=>{name})"));

@@ -11,6 +11,7 @@ use crate::watch::place::{From, Inner, Key, What};
 
 /// Patterns in patterns that are followed.
 const PATTERN_DEPTH_MAX: usize = 8;
+const KEY_BYTES_MAX: usize = 100;
 
 impl<'s> Rewriter<'s> {
     /// Watches what is taken apart; `pattern` is what it is taken into.
@@ -66,9 +67,14 @@ impl<'s> Rewriter<'s> {
             let Some(key) = property.key.static_name().filter(|_| !property.computed) else {
                 continue;
             };
+            // What stands behind a long key would have it in each of its paths.
+            if key.len() > KEY_BYTES_MAX || self.budget.is_spent() {
+                continue;
+            }
             let mut path = path.to_vec();
             path.push(key.to_string());
             if let BindingPattern::ObjectPattern(inside) = &property.value {
+                self.budget.place();
                 let (line, column) = self.lines.place(inside.span.start);
                 found.push(Inner {
                     line,
@@ -91,15 +97,17 @@ impl<'s> Rewriter<'s> {
         let BindingPattern::ObjectPattern(object) = pattern else {
             return;
         };
+        let of = self.object_text(value);
         for property in &object.properties {
             if let (Some(key), BindingPattern::BindingIdentifier(name)) =
                 (property.key.static_name(), &property.value)
                 && !property.computed
             {
+                self.budget.place();
                 let from = From {
                     place,
-                    of: self.object_text(value),
-                    key: Key::Name(key.to_string()),
+                    of: of.clone(),
+                    key: Key::Name(crate::watch::name(&key)),
                     named_in_line: Some(self.lines.place(property.span.start).0),
                 };
                 self.name(name.symbol_id.get(), from);
@@ -125,7 +133,6 @@ impl<'s> Rewriter<'s> {
         self.replace(value.span(), text);
     }
 
-    /// A value that gives a function its name.
     /// A function that is handed on: what it takes apart may be `null`.
     pub(super) fn callback(&mut self, it: &Expression<'_>) {
         self.next_function = Some(CALLBACK.to_owned());
@@ -136,24 +143,16 @@ impl<'s> Rewriter<'s> {
             }
             _ => return self.visit_expression(it),
         };
-        let first = self.places.len();
         let text = self.expression(it);
-        let patterns: Vec<_> = parameters
-            .items
-            .iter()
-            .enumerate()
-            .filter(|(_, parameter)| is_unguarded(parameter))
-            .map(|(number, parameter)| (number, self.lines.place(parameter.span.start)))
+        let patterns = parameters.items.iter().enumerate();
+        let patterns = patterns.filter(|(_, parameter)| is_unguarded(parameter));
+        // The same place that finds out of `undefined`.
+        let watched: Vec<String> = patterns
+            .filter_map(|(number, parameter)| {
+                let place = self.given.get(&parameter.pattern.span().start)?;
+                Some(format!("[{number},{place}]"))
+            })
             .collect();
-        let mut watched: Vec<String> = Vec::new();
-        for (number, at) in patterns {
-            // The same place that finds out of `undefined`.
-            let places = self.places.iter().enumerate().skip(first);
-            let place = places
-                .filter(|(_, it)| matches!(it.what, What::Given { .. }))
-                .find(|(_, it)| (it.line, it.column) == at);
-            watched.extend(place.map(|(place, _)| format!("[{number},{place}]")));
-        }
         if watched.is_empty() {
             self.replace(it.span(), text);
         } else {

@@ -214,6 +214,7 @@ impl<'a> Visit<'a> for Rewriter<'_> {
     /// A name that has no value yet, or that nothing declares.
     fn visit_expression(&mut self, it: &Expression<'a>) {
         match it {
+            _ if self.budget.is_spent() => {}
             Expression::Identifier(name) => self.use_name(name),
             other => walk::walk_expression(self, other),
         }
@@ -230,6 +231,7 @@ impl<'a> Visit<'a> for Rewriter<'_> {
                     number: at + 1,
                 };
                 let place = self.place(span.start, what, None);
+                self.given.insert(span.start, place);
                 let text = format!("=look__p({place})");
                 self.replace(Span::new(span.end, span.end), text);
             }
