@@ -10,31 +10,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use wasm_encoder::reencode::{Error, Reencode, utils};
-use wasm_encoder::{
-    CodeSection, ElementSection, Elements, ExportKind, ExportSection, Function, FunctionSection,
-    Instruction, MemArg, MemorySection, MemoryType, Module, TypeSection, ValType,
-};
+use wasm_encoder::reencode::{Reencode, utils};
+use wasm_encoder::{CodeSection, ElementSection, Elements, Module};
 use wasmparser::{
-    CodeSectionReader, ElementItems, ElementKind, ElementSectionReader, ExportSectionReader,
-    FunctionBody, FunctionSectionReader, MemorySectionReader, Operator, Parser, Payload,
-    TypeSectionReader,
+    ElementItems, ElementKind, ElementSectionReader, FunctionBody, Operator, Parser, Payload,
 };
 
-/// The name of the memory that has the marks: a byte for each place in the table.
-pub(crate) const MARKS: &str = "called";
-
-/// Places that can be marked. No guest has more; the host refuses larger tables.
-pub(crate) const PLACES_MAX: usize = 65_536;
-
-type Recoded<T> = Result<T, Error<Infallible>>;
-
-/// The same module, which also marks the places that it calls.
-pub(crate) fn marking(wasm: &[u8]) -> Recoded<Vec<u8>> {
-    let mut module = Module::new();
-    Marking::default().parse_core_module(&mut module, Parser::new(0), wasm)?;
-    Ok(module.finish())
-}
+use crate::marking::Recoded;
 
 /// Which places were called, and in how many runs.
 #[derive(Default)]
@@ -97,108 +79,6 @@ fn table(wasm: &[u8]) -> Recoded<BTreeMap<usize, u32>> {
     Ok(table)
 }
 
-/// Adds a memory for the marks, and a function before each call by the table that marks the
-/// place which is called and hands it on.
-#[derive(Default)]
-struct Marking {
-    mark_type: u32,
-    mark: u32,
-    marks: u32,
-}
-
-impl Reencode for Marking {
-    type Error = Infallible;
-
-    fn parse_type_section(
-        &mut self,
-        types: &mut TypeSection,
-        section: TypeSectionReader<'_>,
-    ) -> Recoded<()> {
-        utils::parse_type_section(self, types, section)?;
-        self.mark_type = types.len();
-        types.ty().function([ValType::I32], [ValType::I32]);
-        Ok(())
-    }
-
-    fn parse_function_section(
-        &mut self,
-        functions: &mut FunctionSection,
-        section: FunctionSectionReader<'_>,
-    ) -> Recoded<()> {
-        utils::parse_function_section(self, functions, section)?;
-        // A guest imports nothing, so its own functions are all there are.
-        self.mark = functions.len();
-        functions.function(self.mark_type);
-        Ok(())
-    }
-
-    fn parse_memory_section(
-        &mut self,
-        memories: &mut MemorySection,
-        section: MemorySectionReader<'_>,
-    ) -> Recoded<()> {
-        utils::parse_memory_section(self, memories, section)?;
-        self.marks = memories.len();
-        memories.memory(MemoryType {
-            // A page has a byte for each place.
-            minimum: 1,
-            maximum: Some(1),
-            memory64: false,
-            shared: false,
-            page_size_log2: None,
-        });
-        Ok(())
-    }
-
-    fn parse_export_section(
-        &mut self,
-        exports: &mut ExportSection,
-        section: ExportSectionReader<'_>,
-    ) -> Recoded<()> {
-        utils::parse_export_section(self, exports, section)?;
-        exports.export(MARKS, ExportKind::Memory, self.marks);
-        Ok(())
-    }
-
-    fn parse_code_section(
-        &mut self,
-        code: &mut CodeSection,
-        section: CodeSectionReader<'_>,
-    ) -> Recoded<()> {
-        utils::parse_code_section(self, code, section)?;
-        let mut mark = Function::new([]);
-        mark.instructions()
-            .local_get(0)
-            .i32_const(1)
-            .i32_store8(MemArg {
-                offset: 0,
-                align: 0,
-                memory_index: self.marks,
-            })
-            .local_get(0)
-            .end();
-        code.function(&mark);
-        Ok(())
-    }
-
-    fn parse_function_body(
-        &mut self,
-        code: &mut CodeSection,
-        body: FunctionBody<'_>,
-    ) -> Recoded<()> {
-        let mut function = self.new_function_with_parsed_locals(&body)?;
-        for operator in body.get_operators_reader()? {
-            let operator = operator?;
-            if let Operator::CallIndirect { table_index: 0, .. } = operator {
-                function.instruction(&Instruction::Call(self.mark));
-            }
-            function.instruction(&self.instruction(operator)?);
-        }
-        code.function(&function);
-        Ok(())
-    }
-}
-
 /// Adds a segment that fills nothing before those that fill the table.
 struct Naming {
     first: Vec<u32>,
@@ -229,10 +109,14 @@ impl Reencode for Naming {
 
 #[cfg(test)]
 mod tests {
-    use wasm_encoder::{ConstExpr, ElementSection, RefType, TableSection, TableType};
+    use wasm_encoder::{
+        ConstExpr, ExportKind, ExportSection, Function, FunctionSection, MemorySection, MemoryType,
+        RefType, TableSection, TableType, TypeSection, ValType,
+    };
     use wasmtime::{Engine, Instance, Store};
 
     use super::*;
+    use crate::marking::{CALLED, PLACES_MAX, marking};
 
     /// Four functions that answer with their number, all in the table from place 1 on, the last
     /// one first, and `go(place)`, which calls the one at that place.
@@ -294,7 +178,7 @@ mod tests {
             .unwrap();
         let answers = places.iter().map(|at| go.call(&mut store, *at).unwrap());
         let answers = answers.collect();
-        let marks = instance.get_memory(&mut store, MARKS);
+        let marks = instance.get_memory(&mut store, CALLED);
         (
             answers,
             marks.map_or(Vec::new(), |marks| marks.data(&store).to_vec()),

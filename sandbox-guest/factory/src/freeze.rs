@@ -9,7 +9,8 @@ use wasmtime::{Config, Engine, Module, OptLevel, Val};
 use wasmtime_wizer::{InstanceState, SnapshotVal, ValType, Wizer};
 
 use crate::FactoryError;
-use crate::callees::{self, Callees};
+use crate::callees::Callees;
+use crate::marking::marking;
 use crate::plan::{Fresh, Plan};
 
 /// Initialised once, at build time.
@@ -35,7 +36,7 @@ pub(crate) fn freeze(wasm: &[u8]) -> Result<Vec<u8>, FactoryError> {
         .cranelift_opt_level(OptLevel::None)
         .max_wasm_stack(STACK_BYTES_MAX);
     let engine = Engine::new(&config).map_err(freezing)?;
-    let compiled = Module::new(&engine, &callees::marking(&instrumented)?).map_err(freezing)?;
+    let compiled = Module::new(&engine, &marking(&instrumented)?).map_err(freezing)?;
     let (guest, callees) = planned(&compiled).map_err(freezing)?;
     let frozen = ready(wizer.snapshot(&module, &mut Left(guest))).map_err(freezing)?;
     Ok(callees.named_first(&frozen)?)

@@ -8,6 +8,7 @@
 
 mod callees;
 mod freeze;
+mod marking;
 mod plan;
 
 use std::path::{Path, PathBuf};

@@ -9,7 +9,8 @@ use sandbox_protocol::{
 };
 use wasmtime::{Instance, Memory, Module, Result, Store, TypedFunc, bail};
 
-use crate::callees::{Callees, MARKS, PLACES_MAX};
+use crate::callees::Callees;
+use crate::marking::{CALLED, PLACES_MAX, WORD_BYTES, WORDS_MAX, WRITTEN};
 
 /// As in the guest: how many blocks a plan knows, and where in it the words are.
 const BLOCKS_MAX: usize = 256 * 1024;
@@ -20,7 +21,6 @@ const BY_ALL_AT: usize = WRITTEN_AT + BLOCKS_MAX / 8;
 
 const PAGE_BYTES: usize = 64 * 1024;
 const ENTRY_BYTES: usize = 8;
-const WORD_BYTES: usize = 4;
 
 /// What scripts do most, one thing each. Their calls are all answered alike.
 const RUNS: [&str; 6] = [
@@ -89,56 +89,44 @@ impl Plan {
 
     /// The blocks that a run writes.
     fn watch(&mut self, module: &Module, script: &str) -> Result<BTreeSet<usize>> {
-        let mut written = BTreeSet::new();
         let mut guest = Fresh::new(module)?;
         let list = guest.keep_list()?;
         guest.init()?;
         self.made = guest.word(MADE_AT)?;
-        guest.marks.write(&mut guest.store, 0, &[0; PLACES_MAX])?;
-        let before = guest.memory.data(&guest.store).to_vec();
+        let entries = guest.entries(list, self.made)?;
+        guest.forget_marks()?;
         let mut step = guest.start(script)?;
         let mut now_ms = 1_000;
-        loop {
-            self.note(&before, guest.memory.data(&guest.store), list, &mut written);
-            if step.calls.is_empty() {
-                self.callees.note(guest.marks.data(&guest.store));
-                return Ok(written);
-            }
+        while !step.calls.is_empty() {
             now_ms += 10;
             step = guest.answer(&step, now_ms)?;
         }
+        self.callees.note(guest.called.data(&guest.store));
+        Ok(written_blocks(&entries, guest.written.data(&guest.store)))
     }
+}
 
-    /// Enters the block of every word that is another one now.
-    fn note(&self, before: &[u8], after: &[u8], list: usize, written: &mut BTreeSet<usize>) {
-        let made = (self.made as usize).min(BLOCKS_MAX);
-        let entries = before.get(list..).unwrap_or_default().as_chunks::<4>().0;
-        let mut blocks: Vec<(usize, usize, usize)> = entries
-            .chunks_exact(2)
-            .take(made)
-            .enumerate()
-            .filter_map(|(number, entry)| match entry {
-                [at, bytes] => Some((word(at), number, word(bytes))),
-                _ => None,
-            })
-            .collect();
-        blocks.sort_unstable();
-        let words = before.chunks(WORD_BYTES).zip(after.chunks(WORD_BYTES));
-        for (index, (before, after)) in words.enumerate() {
-            if before == after {
-                continue;
-            }
-            let at = index * WORD_BYTES;
-            // Where several blocks were one after the other, the last one lives.
-            let next = blocks.partition_point(|block| block.0 <= at);
-            let block = next.checked_sub(1).and_then(|last| blocks.get(last));
-            if let Some(&(start, number, bytes)) = block
-                && at < start + bytes.next_multiple_of(8)
-            {
-                written.insert(number);
-            }
+/// A block of an image: its address, its number, and how long it is.
+type Entry = (usize, usize, usize);
+
+/// The number of the block of every word that is marked.
+fn written_blocks(blocks: &[Entry], marks: &[u8]) -> BTreeSet<usize> {
+    let mut written = BTreeSet::new();
+    for (index, mark) in marks.iter().enumerate() {
+        if *mark == 0 {
+            continue;
+        }
+        let at = index * WORD_BYTES;
+        // Where several blocks were one after the other, the last one lives.
+        let next = blocks.partition_point(|block| block.0 <= at);
+        let block = next.checked_sub(1).and_then(|last| blocks.get(last));
+        if let Some(&(start, number, bytes)) = block
+            && at < start + bytes.next_multiple_of(8)
+        {
+            written.insert(number);
         }
     }
+    written
 }
 
 fn word(bytes: &[u8; WORD_BYTES]) -> usize {
@@ -150,7 +138,9 @@ pub(crate) struct Fresh {
     pub(crate) store: Store<()>,
     pub(crate) instance: Instance,
     memory: Memory,
-    marks: Memory,
+    /// What it marks; the `marking` module says more.
+    called: Memory,
+    written: Memory,
 }
 
 impl Fresh {
@@ -160,14 +150,16 @@ impl Fresh {
         let Some(memory) = instance.get_memory(&mut store, "memory") else {
             bail!("the guest exports no memory");
         };
-        let Some(marks) = instance.get_memory(&mut store, MARKS) else {
-            bail!("the guest does not mark what it calls");
+        let marks = [CALLED, WRITTEN].map(|name| instance.get_memory(&mut store, name));
+        let [Some(called), Some(written)] = marks else {
+            bail!("the guest does not mark what it does");
         };
         Ok(Self {
             store,
             instance,
             memory,
-            marks,
+            called,
+            written,
         })
     }
 
@@ -221,6 +213,31 @@ impl Fresh {
         Ok(list)
     }
 
+    /// The blocks that were made, by address.
+    fn entries(&mut self, list: usize, made: u32) -> Result<Vec<Entry>> {
+        let made = (made as usize).min(BLOCKS_MAX);
+        let mut bytes = vec![0; made * ENTRY_BYTES];
+        self.memory.read(&self.store, list, &mut bytes)?;
+        let words = bytes.as_chunks::<WORD_BYTES>().0;
+        let mut entries: Vec<Entry> = words
+            .as_chunks::<2>()
+            .0
+            .iter()
+            .enumerate()
+            .map(|(number, [at, bytes])| (word(at), number, word(bytes)))
+            .collect();
+        entries.sort_unstable();
+        Ok(entries)
+    }
+
+    /// So that what comes is seen, and not what was.
+    fn forget_marks(&mut self) -> Result<()> {
+        self.called.write(&mut self.store, 0, &[0; PLACES_MAX])?;
+        self.written
+            .write(&mut self.store, 0, &vec![0; WORDS_MAX])?;
+        Ok(())
+    }
+
     fn start(&mut self, script: &str) -> Result<Step> {
         let stub = |name: &str| ToolStub {
             member: name.to_owned(),
@@ -272,5 +289,24 @@ impl Fresh {
         let mut frame = vec![0; bytes.min(FRAME_BYTES_MAX)];
         self.memory.read(&self.store, at, &mut frame)?;
         Ok(decode_step(&frame)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_of_the_last_block_that_was_made_around_it() {
+        // By address: number 0 is gone, 2 lies where it was, 1 ends before the fourth word.
+        let blocks = [(0, 1, 10), (16, 0, 16), (16, 2, 8)];
+        let written = |words: &[usize]| {
+            let marks: Vec<u8> = (0..12).map(|at| u8::from(words.contains(&at))).collect();
+            Vec::from_iter(written_blocks(&blocks, &marks))
+        };
+        assert_eq!(written(&[]), [] as [usize; 0]);
+        assert_eq!(written(&[2, 3]), [1]);
+        assert_eq!(written(&[0, 4]), [1, 2]);
+        assert_eq!(written(&[6, 11]), [] as [usize; 0]);
     }
 }

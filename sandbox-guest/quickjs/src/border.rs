@@ -22,11 +22,14 @@ use crate::{Guest, clock, heap};
 
 thread_local! {
     static GUEST: RefCell<Option<Guest>> = const { RefCell::new(None) };
-    /// The frame from the host, then the one to it.
-    static FRAME: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    /// The frame from the host, then the one to it. All zeros at first, so that it lies with
+    /// the other statics that are, which every run writes.
+    static FRAME: Cell<Option<Box<Frame>>> = const { Cell::new(None) };
     /// How long the frame from the host is.
     static LENGTH: Cell<usize> = const { Cell::new(0) };
 }
+
+struct Frame(Vec<u8>);
 
 /// Ends the guest for good, leaving word of why.
 fn end(why: &str) -> ! {
@@ -64,16 +67,16 @@ pub extern "C" fn landmark() -> u32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn alloc(length: u32) -> u32 {
     let length = length as usize;
-    FRAME.with_borrow_mut(|frame| {
-        *frame = Vec::with_capacity(length);
-        LENGTH.set(length);
-        u32::try_from(frame.as_mut_ptr().expose_provenance()).unwrap_or(0)
-    })
+    let mut frame = Box::new(Frame(Vec::with_capacity(length)));
+    let at = frame.0.as_mut_ptr().expose_provenance();
+    FRAME.set(Some(frame));
+    LENGTH.set(length);
+    u32::try_from(at).unwrap_or(0)
 }
 
 /// What the host wrote where `alloc` said.
 fn frame() -> Vec<u8> {
-    let mut frame = FRAME.take();
+    let mut frame = FRAME.take().map_or(Vec::new(), |frame| frame.0);
     let length = LENGTH.take().min(frame.capacity());
     // SAFETY: there is room for as much, and all of it was written: by the host, or, where it
     // wrote less than it said, by whoever had the memory before. None of a guest's memory is undefined.
@@ -125,11 +128,9 @@ fn answer(run: impl FnOnce(&mut Guest) -> Step) -> u64 {
         Ok(frame) => frame,
         Err(error) => end(&error.to_string()),
     };
-    FRAME.with_borrow_mut(|kept| {
-        *kept = frame;
-        let address = kept.as_ptr().addr() as u64;
-        (address << 32) | kept.len() as u64
-    })
+    let (address, length) = (frame.as_ptr().addr() as u64, frame.len() as u64);
+    FRAME.set(Some(Box::new(Frame(frame))));
+    (address << 32) | length
 }
 
 /// The one thing that the engine's C code asks of its host: microseconds since

@@ -4,10 +4,6 @@
 //! side (`plan`), and what is free when the image is frozen is forgotten.
 //!
 //! C gives blocks back without saying how large they are: four bytes before each say so.
-//!
-//! Most of what a run writes in the image are counts of references, and most of these end as
-//! they were before: who compares the memory before and after sees nothing. So a guest that the
-//! factory watches looks at all counts whenever it makes a block or gives one back, and marks the ones that moved.
 
 #![expect(unsafe_code, reason = "an allocator has no safe form")]
 
@@ -24,7 +20,7 @@ const GRAIN_BYTES: usize = 8;
 /// Stands before a block: how many bytes whoever has it may use.
 const HEAD_BYTES: usize = 4;
 /// The largest block, with its head, that comes from a list.
-const SMALL_BYTES_MAX: usize = 512;
+const SMALL_BYTES_MAX: usize = 1024;
 const LISTS: usize = SMALL_BYTES_MAX / GRAIN_BYTES;
 
 /// What is cut into small blocks at a time.
@@ -147,46 +143,74 @@ unsafe fn set_usable(block: *mut u8, bytes: usize) {
 /// The block has a head.
 unsafe fn usable(block: *const u8) -> usize {
     // SAFETY: the caller's.
-    unsafe { (block.sub(HEAD_BYTES).cast::<u32>().read() & !TOUCHED) as usize }
+    unsafe { block.sub(HEAD_BYTES).cast::<u32>().read() as usize }
 }
 
-/// Set in the head of a block that was written, where a factory watches.
-const TOUCHED: u32 = 1 << 31;
-
 /// No block is larger.
-const BYTES_MAX: usize = TOUCHED as usize - 2 * GRAIN_BYTES;
+const BYTES_MAX: usize = i32::MAX as usize - 2 * GRAIN_BYTES;
 
 const TOGETHER_BYTES: usize = 128 * 1024;
 /// What is larger takes pages of its own in any case.
 const TOGETHER_BLOCK_BYTES_MAX: usize = 16 * 1024;
 
-/// The blocks that runs write: small ones from the front, tables, of which a run writes a word
-/// or two, from the back.
+/// What is larger is a table.
+const FRONT_BYTES_MAX: usize = 2 * 1024;
+/// What a table begins with, which is not written any more.
+const TABLE_HEAD_BYTES: usize = 4 * GRAIN_BYTES;
+
+/// The host gives memory to a guest in pages of this size, when they are first written.
+const PAGE_BYTES: usize = 4096;
+
+/// The blocks that runs write, in one room: small ones from the front, tables, of which a run
+/// writes a word or two, from the back. What a run makes first lies between them.
 struct Together {
-    front_bytes: usize,
-    back_bytes: usize,
+    begin: usize,
+    front: usize,
+    back: usize,
 }
 
 impl Together {
-    const fn new() -> Self {
+    /// [`TOGETHER_BYTES`] that begin at this address.
+    const fn new(begin: usize) -> Self {
         Self {
-            front_bytes: 0,
-            back_bytes: 0,
+            begin,
+            front: begin,
+            back: begin + TOGETHER_BYTES,
         }
     }
 
-    /// Where in the room there are so many bytes, which are a multiple of the grain.
+    /// The address of so many bytes, which are a multiple of the grain, beginning with a grain
+    /// for the head.
     fn take(&mut self, bytes: usize) -> Option<usize> {
-        let free = TOGETHER_BYTES - self.front_bytes - self.back_bytes;
-        if bytes > TOGETHER_BLOCK_BYTES_MAX || bytes > free {
+        if bytes <= FRONT_BYTES_MAX {
+            let at = self.front;
+            self.front = at.checked_add(bytes).filter(|end| *end <= self.back)?;
+            return Some(at);
+        }
+        if bytes > TOGETHER_BLOCK_BYTES_MAX {
             return None;
         }
-        if bytes <= SMALL_BYTES_MAX + GRAIN_BYTES {
-            self.front_bytes += bytes;
-            return Some(self.front_bytes - bytes);
+        let mut at = self.back.checked_sub(bytes)?;
+        // A table that fits into a page lies in one, but for what it begins with.
+        let end = (at + bytes) % PAGE_BYTES;
+        if bytes <= PAGE_BYTES + TABLE_HEAD_BYTES && bytes > end + TABLE_HEAD_BYTES {
+            at -= end;
         }
-        self.back_bytes += bytes;
-        Some(TOGETHER_BYTES - self.back_bytes)
+        if at < self.front {
+            return None;
+        }
+        self.back = at;
+        Some(at)
+    }
+
+    /// What nobody has taken.
+    fn rest(&mut self) -> (*mut u8, usize) {
+        let bytes = self.back - self.front;
+        (ptr::with_exposed_provenance_mut(self.front), bytes)
+    }
+
+    fn has(&self, block: *const u8) -> bool {
+        (self.begin..self.begin + TOGETHER_BYTES).contains(&block.addr())
     }
 }
 
@@ -259,19 +283,37 @@ mod tests {
 
     #[test]
     fn what_runs_write_lies_side_by_side_small_blocks_before_tables() {
-        let mut together = Together::new();
-        assert_eq!(together.take(24), Some(0));
-        assert_eq!(together.take(4096), Some(TOGETHER_BYTES - 4096));
-        assert_eq!(together.take(SMALL_BYTES_MAX), Some(24));
+        let begin = 3 * PAGE_BYTES + 16;
+        let mut together = Together::new(begin);
+        let end = begin + TOGETHER_BYTES;
+        assert_eq!(together.take(24), Some(begin));
+        assert_eq!(together.take(3072), Some(end - 16 - 3072));
+        assert_eq!(together.take(SMALL_BYTES_MAX), Some(begin + 24));
         assert_eq!(together.take(TOGETHER_BLOCK_BYTES_MAX + 8), None);
+        let (rest, bytes) = together.rest();
+        assert_eq!(rest.addr(), begin + 24 + SMALL_BYTES_MAX);
+        assert_eq!(rest.addr() + bytes, end - 16 - 3072);
+        assert!(together.has(rest) && !together.has(ptr::without_provenance(end)));
         let tables = std::iter::from_fn(|| together.take(8192)).count();
         assert_eq!(tables, TOGETHER_BYTES / 8192 - 1);
-        while together.take(520).is_some() {}
-        assert!(
-            together.take(8).is_some()
-                || together.front_bytes + together.back_bytes > TOGETHER_BYTES - 8
-        );
-        assert!(together.front_bytes + together.back_bytes <= TOGETHER_BYTES);
+        while together.take(8).is_some() {}
+        assert_eq!(together.rest().1, 0);
+    }
+
+    #[test]
+    fn a_table_that_fits_into_a_page_lies_in_one() {
+        let sizes = [4104, 4096, 2104, 3000, 2504, 4128, 2056];
+        for begin in [0, 8, 2000, PAGE_BYTES - 8].map(|more| PAGE_BYTES + more) {
+            let mut together = Together::new(begin);
+            let mut last = begin + TOGETHER_BYTES;
+            for bytes in sizes {
+                let at = together.take(bytes).unwrap();
+                assert!(at + bytes <= last);
+                last = at;
+                let (first, last) = (at + TABLE_HEAD_BYTES, at + bytes - 1);
+                assert_eq!(first / PAGE_BYTES, last / PAGE_BYTES, "{bytes} at {at}");
+            }
+        }
     }
 
     #[test]

@@ -2,16 +2,17 @@
 //! engine.
 
 use std::alloc::{GlobalAlloc, Layout};
+use std::arch::wasm32::{memory_grow, memory_size};
 use std::cell::UnsafeCell;
 use std::ptr;
 
 use dlmalloc::Dlmalloc;
 
 use super::{
-    BYTES_MAX, CHUNK_BYTES, GRAIN_BYTES, HEAD_BYTES, SMALL_BYTES_MAX, Small, TOGETHER_BYTES,
-    TOUCHED, Together, set_usable, usable,
+    BYTES_MAX, CHUNK_BYTES, GRAIN_BYTES, HEAD_BYTES, Small, TOGETHER_BYTES, Together, set_usable,
+    usable,
 };
-use crate::plan::{self, PLAN, Writers};
+use crate::plan::{self, Writers};
 
 /// Memory grows by a multiple of this once a run has begun.
 const STEP_BYTES: usize = 2 * 1024 * 1024;
@@ -19,59 +20,27 @@ const STEP_BYTES: usize = 2 * 1024 * 1024;
 /// Memory that an image has in hand, so that short runs need no more.
 const SPARE_BYTES: usize = 512 * 1024;
 
-/// What the first blocks of a run are cut from, on pages of its own.
-const FIRST_BYTES: usize = 64 * 1024;
-const PAGE_BYTES: usize = 4096;
+/// What memory grows by.
+const WASM_PAGE_BYTES: usize = 64 * 1024;
 
 #[global_allocator]
-static HEAP: Heap = Heap(UnsafeCell::new(Parts {
-    small: Small::new(),
-    large: Dlmalloc::new(),
-    together: Together::new(),
-    stage: Stage::Building,
-}));
+static HEAP: Heap = Heap(UnsafeCell::new(ptr::null_mut()));
 
-struct Heap(UnsafeCell<Parts>);
+/// Where the heap's own state is, once there is one.
+struct Heap(UnsafeCell<*mut Parts>);
 
 struct Parts {
     small: Small,
     large: Dlmalloc,
+    /// The blocks that lie together, and behind them what a run makes first.
     together: Together,
-    stage: Stage,
+    /// Whether everything is made that the image holds.
+    is_settled: bool,
 }
 
-enum Stage {
-    /// What is made belongs to the image.
-    Building,
-    Running,
-    /// Running, and a factory wants to know what is written.
-    Watched(Watch),
-}
-
-/// The second word of the blocks of the image, where the engine counts references.
-struct Watch {
-    blocks: *const [u32; 2],
-    counts: *mut u32,
-    made: usize,
-}
-
-/// Where what is made together lies.
-#[repr(align(4096))]
-struct Room(UnsafeCell<[u8; TOGETHER_BYTES]>);
-
-static ROOM: Room = Room(UnsafeCell::new([0; TOGETHER_BYTES]));
-
-// SAFETY: a guest has one thread.
-unsafe impl Sync for Room {}
-
-impl Room {
-    fn at(&self, offset: usize) -> *mut u8 {
-        self.0.get().cast::<u8>().wrapping_add(offset)
-    }
-
-    fn has(&self, block: *const u8) -> bool {
-        (block.addr().wrapping_sub(self.0.get().addr())) < TOGETHER_BYTES
-    }
+unsafe extern "C" {
+    /// The linker's: the first byte behind all statics.
+    static __heap_base: u8;
 }
 
 // SAFETY: a guest has one thread.
@@ -83,9 +52,58 @@ unsafe impl Sync for Heap {}
     reason = "one thread, and nothing in here allocates"
 )]
 fn heap() -> &'static mut Parts {
-    // SAFETY: no two of these are used at once.
-    unsafe { &mut *HEAP.0.get() }
+    // SAFETY: no two of these are used at once, and whoever is not null was made.
+    unsafe {
+        let parts = *HEAP.0.get();
+        if parts.is_null() {
+            begin()
+        } else {
+            &mut *parts
+        }
+    }
 }
+
+/// Makes the heap, in the first room behind the statics: they are written by every run too.
+#[cold]
+fn begin() -> &'static mut Parts {
+    let own_bytes = size_of::<Parts>().next_multiple_of(GRAIN_BYTES);
+    let bytes = own_bytes + TOGETHER_BYTES;
+    let base = (&raw const __heap_base).expose_provenance();
+    let end = memory_size(0) * WASM_PAGE_BYTES;
+    // Whoever makes room for a list before there is a heap has taken what would come next.
+    let is_next = base.next_multiple_of(WASM_PAGE_BYTES) == end;
+    let at = if is_next {
+        base.next_multiple_of(PARTS_ALIGN_BYTES)
+    } else {
+        end
+    };
+    let missing = (at + bytes).saturating_sub(end).div_ceil(WASM_PAGE_BYTES);
+    if memory_grow(0, missing) == usize::MAX {
+        std::process::abort();
+    }
+    let mut parts = Parts {
+        small: Small::new(),
+        large: Dlmalloc::new(),
+        together: Together::new(at + own_bytes),
+        is_settled: false,
+    };
+    // dlmalloc would begin where this heap is: what it is asked for first is more than that.
+    // SAFETY: nobody has seen the block.
+    unsafe {
+        let first = parts.large.malloc(WASM_PAGE_BYTES, GRAIN_BYTES);
+        parts.large.free(first, WASM_PAGE_BYTES, GRAIN_BYTES);
+    }
+    let place = ptr::with_exposed_provenance_mut::<Parts>(at);
+    // SAFETY: the room is aligned, large enough, and nobody else's.
+    unsafe {
+        place.write(parts);
+        *HEAP.0.get() = place;
+        &mut *place
+    }
+}
+
+const PARTS_ALIGN_BYTES: usize = 16;
+const _: () = assert!(align_of::<Parts>() <= PARTS_ALIGN_BYTES);
 
 /// To be called when everything is made that an image holds.
 pub(crate) fn settle() {
@@ -94,68 +112,34 @@ pub(crate) fn settle() {
     unsafe {
         let spare = heap.large.malloc(SPARE_BYTES, GRAIN_BYTES);
         heap.large.free(spare, SPARE_BYTES, GRAIN_BYTES);
-        let first = heap.large.malloc(FIRST_BYTES, PAGE_BYTES);
+        fill_holes(&mut heap.large, spare);
         heap.small = Small::new();
-        if !first.is_null() {
-            heap.small.cut_from(first, FIRST_BYTES);
+        let (rest, rest_bytes) = heap.together.rest();
+        if rest_bytes > GRAIN_BYTES {
+            heap.small.cut_from(rest, rest_bytes);
         }
     }
     heap.large.set_granularity(STEP_BYTES);
-    heap.stage = match Watch::begin(&mut heap.large) {
-        Some(watch) => Stage::Watched(watch),
-        None => Stage::Running,
-    };
+    heap.is_settled = true;
 }
 
-impl Watch {
-    /// Where the factory wants a list of blocks, which is made by now.
-    fn begin(large: &mut Dlmalloc) -> Option<Self> {
-        let plan = ptr::from_ref(&PLAN).cast::<u32>();
-        // SAFETY: its first two words are how many blocks were made, and where their list is.
-        let (made, list) = unsafe { (plan.read() as usize, plan.add(1).read() as usize) };
-        if list == 0 {
-            return None;
-        }
-        // SAFETY: as many words are read and written as there is room for.
+/// Takes what is free before this address for good: a run has fresh pages, and does not write
+/// into those of the image for what would fit between its blocks.
+///
+/// # Safety
+/// Nobody has a block from there on.
+unsafe fn fill_holes(large: &mut Dlmalloc, from: *mut u8) {
+    let mut bytes = SPARE_BYTES;
+    while bytes >= GRAIN_BYTES {
+        // SAFETY: nobody has seen the block.
         unsafe {
-            let counts = large
-                .malloc(made * size_of::<u32>(), GRAIN_BYTES)
-                .cast::<u32>();
-            let watch = Self {
-                blocks: ptr::with_exposed_provenance(list),
-                counts,
-                made,
-            };
-            for number in 0..made {
-                if let Some(head) = watch.head_at(number) {
-                    counts.add(number).write(head.add(2).read());
-                }
+            let hole = large.malloc(bytes, GRAIN_BYTES);
+            if hole.is_null() {
+                return;
             }
-            Some(watch)
-        }
-    }
-
-    /// The head of a small block. Others may be gone, and something else be there.
-    ///
-    /// # Safety
-    /// A block of this number was made.
-    unsafe fn head_at(&self, number: usize) -> Option<*mut u32> {
-        // SAFETY: the caller's.
-        let [head, bytes] = unsafe { self.blocks.add(number).read() };
-        let is_small = bytes as usize <= SMALL_BYTES_MAX;
-        is_small.then(|| ptr::with_exposed_provenance_mut(head as usize))
-    }
-
-    #[cold]
-    fn look(&self) {
-        for number in 0..self.made {
-            // SAFETY: the list is as long as that, and a block at least three words with its head.
-            unsafe {
-                if let Some(head) = self.head_at(number)
-                    && head.add(2).read() != self.counts.add(number).read()
-                {
-                    *head |= TOUCHED;
-                }
+            if hole.addr() >= from.addr() {
+                large.free(hole, bytes, GRAIN_BYTES);
+                bytes /= 2;
             }
         }
     }
@@ -163,16 +147,11 @@ impl Watch {
 
 impl Parts {
     fn take(&mut self, bytes: usize) -> *mut u8 {
-        match &self.stage {
-            Stage::Running => {}
-            Stage::Building => return self.take_for_image(bytes),
-            Stage::Watched(watch) => watch.look(),
+        if self.is_settled {
+            self.take_anywhere(bytes)
+        } else {
+            self.take_for_image(bytes)
         }
-        self.take_anywhere(bytes)
-    }
-
-    fn is_building(&self) -> bool {
-        matches!(self.stage, Stage::Building)
     }
 
     fn take_anywhere(&mut self, bytes: usize) -> *mut u8 {
@@ -210,18 +189,15 @@ impl Parts {
         let mut block = ptr::null_mut();
         if plan::writers(number) != Writers::Nobody && bytes <= BYTES_MAX {
             let whole = (bytes + GRAIN_BYTES).next_multiple_of(GRAIN_BYTES);
-            if let Some(offset) = self.together.take(whole) {
+            if let Some(at) = self.together.take(whole) {
+                block = ptr::with_exposed_provenance_mut(at + GRAIN_BYTES);
                 // SAFETY: as much was taken.
-                unsafe {
-                    block = ROOM.at(offset).add(GRAIN_BYTES);
-                    set_usable(block, bytes);
-                }
+                unsafe { set_usable(block, bytes) };
             }
         }
         if block.is_null() {
             block = self.take_anywhere(bytes);
         }
-        // With its head, where a mark may stand.
         plan::note(number, block.wrapping_sub(HEAD_BYTES), bytes + HEAD_BYTES);
         block
     }
@@ -229,18 +205,15 @@ impl Parts {
     /// # Safety
     /// The block came from here, and nobody uses it any more.
     unsafe fn give(&mut self, block: *mut u8) {
-        if let Stage::Watched(watch) = &self.stage {
-            watch.look();
-        }
         // SAFETY: the caller's.
         let bytes = unsafe { usable(block) };
         match Small::list_of(bytes) {
             // Other blocks of the image do not come to lie there.
-            Some(_) if self.is_building() && ROOM.has(block) => {}
+            Some(_) if !self.is_settled && self.together.has(block) => {}
             // SAFETY: its head says which list it is of.
             Some(list) => unsafe { self.small.give(list, block) },
             // There are few of them, and they are not dlmalloc's.
-            None if ROOM.has(block) => {}
+            None if self.together.has(block) => {}
             // SAFETY: that is where dlmalloc's block begins.
             None => unsafe {
                 self.large
@@ -257,7 +230,7 @@ impl Parts {
         match (Small::list_of(before), Small::list_of(bytes)) {
             (Some(from), Some(to)) if from == to => return block,
             // Until then each counts as one that is made, wherever it lies.
-            (None, None) if !self.is_building() && !ROOM.has(block) => {
+            (None, None) if self.is_settled && !self.together.has(block) => {
                 if bytes > BYTES_MAX {
                     return ptr::null_mut();
                 }
