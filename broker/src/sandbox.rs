@@ -81,7 +81,7 @@ struct Shared {
     clock: Clock,
     pooled: Option<Loaded>,
     /// For guests beyond the pool, and where there is none.
-    unpooled: OnceLock<Option<Loaded>>,
+    unpooled: OnceLock<Loaded>,
 }
 
 impl fmt::Debug for Sandbox {
@@ -140,9 +140,7 @@ impl Sandbox {
         };
         if shared.pooled.is_none() {
             let engine = Engine::new(&unpooled()).map_err(|why| unloadable(format!("{why:#}")))?;
-            let _ = shared
-                .unpooled
-                .set(Some(Loaded::load(engine, image, bytes)?));
+            let _ = shared.unpooled.set(Loaded::load(engine, image, bytes)?);
         }
         Ok(Self {
             shared: Arc::new(shared),
@@ -190,11 +188,13 @@ impl Sandbox {
     }
 
     fn unpooled(&self) -> Option<&Loaded> {
-        let load = || {
-            let engine = Engine::new(&unpooled()).ok()?;
-            Loaded::load(engine, self.shared.image, Bytes::Copied).ok()
-        };
-        self.shared.unpooled.get_or_init(load).as_ref()
+        if let Some(loaded) = self.shared.unpooled.get() {
+            return Some(loaded);
+        }
+        // What fails is not kept: a moment without memory is no reason to fail for good.
+        let engine = Engine::new(&unpooled()).ok()?;
+        let loaded = Loaded::load(engine, self.shared.image, Bytes::Copied).ok()?;
+        Some(self.shared.unpooled.get_or_init(|| loaded))
     }
 
     fn clock(&self) -> Clock {

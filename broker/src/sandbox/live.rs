@@ -6,8 +6,8 @@ use airlock_core::effect::{GuestStop, GuestUsage};
 use airlock_core::limits::Limit;
 use sandbox_protocol::{Step, StepState};
 use wasmtime::{
-    Extern, Instance, Memory, ModuleExport, PoolConcurrencyLimitError, Store, Trap, TypedFunc,
-    UpdateDeadline, WasmParams, WasmResults,
+    Extern, FrameInfo, Instance, Memory, ModuleExport, PoolConcurrencyLimitError, Store, Trap,
+    TypedFunc, UpdateDeadline, WasmBacktrace, WasmParams, WasmResults,
 };
 
 use super::Sandbox;
@@ -16,6 +16,9 @@ use super::image::Loaded;
 use super::memory::LastWords;
 use super::reader::Reader;
 use super::shadow_stack;
+
+/// Frames of a fault that are told.
+const FRAMES_TOLD_MAX: usize = 3;
 
 /// Which of a guest's functions takes the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,7 +192,7 @@ impl Live {
         match limit {
             Some(limit) => GuestStop::Limit { limit, console },
             None if fault.is_empty() => GuestStop::EngineFault {
-                why: format!("{error:#}"),
+                why: reason(error),
                 console,
             },
             None => GuestStop::EngineFault {
@@ -198,6 +201,23 @@ impl Live {
             },
         }
     }
+}
+
+/// Why a call ended, and the first frames of where: the backtrace that an error begins with would
+/// hide the reason behind it.
+fn reason(error: &wasmtime::Error) -> String {
+    let root = error.root_cause().to_string();
+    let frames = error.downcast_ref::<WasmBacktrace>();
+    let frames = frames.map(WasmBacktrace::frames).unwrap_or_default();
+    let place = |frame: &FrameInfo| match frame.func_name() {
+        Some(name) => name.to_owned(),
+        None => format!("function {}", frame.func_index()),
+    };
+    let places: Vec<_> = frames.iter().take(FRAMES_TOLD_MAX).map(place).collect();
+    if places.is_empty() {
+        return root;
+    }
+    format!("{root} (in {})", places.join(", in "))
 }
 
 fn function<P: WasmParams, R: WasmResults>(
@@ -224,4 +244,20 @@ fn is_about_memory(told: &str) -> bool {
     ["capacity overflow", "memory allocation", "out of memory"]
         .iter()
         .any(|words| told.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_says_its_reason_and_not_its_backtrace() {
+        let trap = wasmtime::Error::from(Trap::MemoryOutOfBounds);
+        let error = trap.context("error while executing at wasm backtrace:\n    0: <unknown>");
+        assert_eq!(reason(&error), "wasm trap: out of bounds memory access");
+        assert_eq!(
+            reason(&wasmtime::Error::msg("a frame is cut")),
+            "a frame is cut"
+        );
+    }
 }
