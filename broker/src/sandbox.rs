@@ -11,6 +11,7 @@
 //! threads have by default.
 
 mod bounds;
+mod differences;
 mod engine;
 mod guest;
 mod image;
@@ -32,6 +33,7 @@ use thiserror::Error;
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 pub use bounds::{GuestBounds, StopHandle};
+pub use differences::{Compared, DIFFERENCES, EngineDifference};
 pub use engine::JsEngine;
 pub use guest::Guest;
 use image::{Bytes, Loaded};

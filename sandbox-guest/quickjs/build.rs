@@ -1,10 +1,15 @@
 //! Compiles the engine together with what this guest adds to it (`engine/engine.c`). The
-//! engine's sources are those of `rquickjs-sys`, as they are; its own build of them is not
-//! linked, since everything that it defines is there already.
+//! engine's sources are those of `rquickjs-sys`, but for what `engine/corrections.rs` lists; its
+//! own build of them is not linked, since everything that it defines is there already.
+
+#[path = "engine/corrections.rs"]
+mod corrections;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::{env, fs};
+
+use corrections::{CORRECTED, Correction};
 
 /// The crate that brings the engine's sources.
 const ENGINE_CRATE: &str = "rquickjs-sys";
@@ -25,12 +30,20 @@ fn compile() -> Result<(), String> {
     println!("cargo::rerun-if-changed=Cargo.lock");
     let engine_crate = engine_crate()?;
     let sources = engine_crate.join("quickjs");
+    let corrected = Path::new(&variable("OUT_DIR")?).join("corrected");
+    correct(&sources, &corrected)?;
     let mut build = cc::Build::new();
     build
         .file("engine/engine.c")
+        .file(corrected.join("libregexp.c"))
         .include("engine")
+        .include(&corrected)
         .include(&sources)
         .define("_GNU_SOURCE", None)
+        .flag(format!(
+            "-ffile-prefix-map={}=/quickjs",
+            corrected.display()
+        ))
         .flag(format!("-ffile-prefix-map={}=/quickjs", sources.display()))
         .warnings(false);
     if variable("CARGO_CFG_TARGET_ARCH")? == "wasm32" {
@@ -47,6 +60,25 @@ fn compile() -> Result<(), String> {
     build
         .try_compile("airlock_engine")
         .map_err(|why| why.to_string())?;
+    Ok(())
+}
+
+/// Writes the files of the engine that are not taken as they are.
+fn correct(sources: &Path, corrected: &Path) -> Result<(), String> {
+    fs::create_dir_all(corrected).map_err(|why| why.to_string())?;
+    for (name, corrections) in CORRECTED {
+        let mut text = fs::read_to_string(sources.join(name)).map_err(|why| why.to_string())?;
+        for Correction { wrong, right } in corrections {
+            let times = text.matches(wrong).count();
+            if times != 1 {
+                return Err(format!(
+                    "engine/corrections.rs: {name} has {times} times the text {wrong}"
+                ));
+            }
+            text = text.replacen(wrong, right, 1);
+        }
+        fs::write(corrected.join(name), text).map_err(|why| why.to_string())?;
+    }
     Ok(())
 }
 

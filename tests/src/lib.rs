@@ -9,6 +9,7 @@ pub mod case_file;
 pub mod changing;
 pub mod command;
 pub mod engine;
+pub mod engines;
 mod install;
 pub mod patience;
 pub mod real_hosts;

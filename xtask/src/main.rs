@@ -6,6 +6,7 @@ mod bench;
 mod bless;
 mod ci;
 mod engine;
+mod engines;
 mod paths;
 mod tidy;
 
@@ -27,6 +28,8 @@ usage: cargo xtask COMMAND
   bench policy                   what a decision costs with 10, 100 and 1,000 rules
   bench check                    what the check of a script costs before a run
   alike --minutes N [--seed S]   made-up programs in the guest and in the bare engine
+  engines --minutes N [--seed S] made-up scripts in the cages of both engines
+  engines --show S | --file F    one of them, or what each engine shows of a file
   engine quickjs [--accept]      make the image of the second guest; the next build carries it
   engine quickjs --find          which C compiler would make it
   bless [CARGO TEST ARGUMENT…]   rewrite the golden files from what the tests produce
@@ -62,6 +65,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["bench", "check"] => bench::medians::CHECK.run(),
         ["bench", rest @ ..] => bench::ours_alone(rest),
         ["alike", rest @ ..] => alike::run(rest),
+        ["engines", rest @ ..] => engines::run(rest),
         ["engine", rest @ ..] => engine::run(rest),
         ["bless", rest @ ..] => bless::run(rest),
         ["tidy"] => tidy::run(),

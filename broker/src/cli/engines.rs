@@ -1,11 +1,12 @@
-//! `airlock engines`: which guests this program carries, read from the loaded modules.
+//! `airlock engines`: which guests this program carries, read from the loaded modules, and
+//! where they differ.
 
 use airlock_core::problem::Problem;
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Outcome, exit, print, print_json};
-use crate::sandbox::{JsEngine, Sandbox};
+use crate::sandbox::{DIFFERENCES, EngineDifference, JsEngine, Sandbox};
 
 #[derive(Debug, Args)]
 pub(super) struct EnginesOptions {
@@ -29,11 +30,30 @@ pub(super) fn run(options: &EnginesOptions) -> Outcome {
         objects.push(object);
     }
     if options.json {
-        print_json(&json!({ "engines": objects }))?;
+        let differences: Vec<Value> = DIFFERENCES.iter().map(listed).collect();
+        print_json(&json!({ "engines": objects, "differences": differences }))?;
     } else {
+        lines.push_str("\nwhere they differ\n");
+        for difference in DIFFERENCES {
+            let EngineDifference {
+                name, boa, quickjs, ..
+            } = difference;
+            lines.push_str(&format!(
+                "  {name}\n    boa: {boa}\n    quickjs: {quickjs}\n"
+            ));
+        }
         print(&lines)?;
     }
     Ok(exit::DONE)
+}
+
+fn listed(difference: &EngineDifference) -> Value {
+    json!({
+        "name": difference.name,
+        "boa": difference.boa,
+        "quickjs": difference.quickjs,
+        "why": difference.why,
+    })
 }
 
 fn carried(engine: JsEngine) -> Result<(String, Value), Problem> {

@@ -1,15 +1,22 @@
 //! Programs that are made up: short ones, each a few uses of what is replaced here, with
 //! arguments and objects that nobody would think of. The same number makes the same one.
 
+#[path = "programs/appending.rs"]
 mod appending;
+#[path = "programs/expressions.rs"]
 mod expressions;
+#[path = "programs/json.rs"]
 mod json;
+#[path = "programs/lists.rs"]
 mod lists;
+#[path = "programs/sorting.rs"]
 mod sorting;
+#[path = "programs/strings.rs"]
 mod strings;
+#[path = "programs/texts.rs"]
 mod texts;
 
-use crate::chance::Chance;
+use super::chance::Chance;
 
 /// Statements that run one after the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,45 +82,45 @@ impl Program {
 }
 
 /// Makes one program.
-struct Maker {
-    chance: Chance,
-    changes_realm: bool,
+pub(crate) struct Maker {
+    pub(crate) chance: Chance,
+    pub(crate) changes_realm: bool,
 }
 
 impl Maker {
-    fn one_of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
+    pub(crate) fn one_of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
         self.chance.one_of(choices)
     }
 
-    fn often(&mut self) -> bool {
+    pub(crate) fn often(&mut self) -> bool {
         self.chance.below(4) > 0
     }
 
-    fn rarely(&mut self) -> bool {
+    pub(crate) fn rarely(&mut self) -> bool {
         self.chance.below(8) == 0
     }
 
-    fn times(&mut self, least: usize, most: usize) -> usize {
+    pub(crate) fn times(&mut self, least: usize, most: usize) -> usize {
         least + self.chance.below(most - least + 1)
     }
 
     /// Something done, and what came of it told.
-    fn attempt(expression: &str) -> String {
+    pub(crate) fn attempt(expression: &str) -> String {
         format!("attempt(() => {expression});")
     }
 
     /// The same, of an error only its class: where the words are our own.
-    fn attempt_class(expression: &str) -> String {
+    pub(crate) fn attempt_class(expression: &str) -> String {
         format!("attemptClass(() => {expression});")
     }
 
     /// The same, of an error only that it is one: where several may come first.
-    fn attempt_any(expression: &str) -> String {
+    pub(crate) fn attempt_any(expression: &str) -> String {
         format!("attemptAny(() => {expression});")
     }
 
     /// A change of a standard object. What it was is put back by taking a new realm.
-    fn change(&mut self, statement: &str) -> String {
+    pub(crate) fn change(&mut self, statement: &str) -> String {
         self.changes_realm = true;
         statement.to_owned()
     }

@@ -14,10 +14,11 @@ enum json_end {
 
 #define JSON_MEMBERS_MAX 32 /* of an object that is remembered */
 #define JSON_KINDS 4        /* remembered for each depth */
-#define JSON_DEPTHS 8       /* what lies deeper shares */
+#define JSON_DEPTHS 8       /* of what lies deeper nothing is remembered */
 #define JSON_SHORT_MAX 16   /* bytes of a text that may come again */
 #define JSON_SHORTS 256
 #define JSON_LARGE (16 * 1024)
+#define JSON_PARSE_DEPTH_MAX 512 /* for `JSON.parse`, as in the other guest */
 
 struct json_key {
     const uint8_t *text;
@@ -353,14 +354,23 @@ static void json_forget(JSContext *ctx, struct json_kind *kind)
     js_free(ctx, kind);
 }
 
+/* Whether kinds are remembered where the reader is. Each depth has its own, so that an object
+   that is being read keeps its kind, whatever lies in it. */
+static inline bool json_remembers(const struct json_reader *r)
+{
+    return r->depth < JSON_DEPTHS;
+}
+
 /* Remembers of what kind an object is that was made member by member. */
 static bool json_remember(struct json_reader *r, JSValueConst object, struct json_key *keys,
                           int count)
 {
     JSObject *p = JS_VALUE_GET_OBJ(object);
-    uint32_t depth = r->depth % JSON_DEPTHS;
+    uint32_t depth = r->depth;
     struct json_kind *kind;
     int i;
+    if (!json_remembers(r))
+        return true;
     /* One that has a member twice has another shape than its members say. */
     if (count == 0 || count > JSON_MEMBERS_MAX || !p->shape->is_hashed ||
         p->shape->prop_count != count || p->shape->deleted_prop_count)
@@ -390,7 +400,7 @@ static bool json_remember(struct json_reader *r, JSValueConst object, struct jso
 static struct json_kind *json_other_kind(struct json_reader *r, struct json_kind *kind, int count,
                                          bool is_whole)
 {
-    struct json_kind **kinds = r->kinds[r->depth % JSON_DEPTHS];
+    struct json_kind **kinds = r->kinds[r->depth];
     for (int k = 0; k < JSON_KINDS; k++) {
         struct json_kind *other = kinds[k];
         int i;
@@ -446,7 +456,7 @@ static no_inline JSValue json_member_by_member(struct json_reader *r, size_t bas
 static JSValue json_object(struct json_reader *r)
 {
     size_t base = r->values_used, keys_base = r->keys_used;
-    uint32_t depth = r->depth % JSON_DEPTHS;
+    uint32_t depth = r->depth;
     /* The kind that it seems to be of; without one, its keys are kept. */
     struct json_kind *kind = NULL;
     uint8_t next = json_space(r);
@@ -457,7 +467,7 @@ static JSValue json_object(struct json_reader *r)
         r->at++;
         return JS_IsException(empty) ? json_fail(r, JSON_THROWN) : empty;
     }
-    for (int k = 0; k < JSON_KINDS; k++) {
+    for (int k = 0; json_remembers(r) && k < JSON_KINDS; k++) {
         struct json_kind *known = r->kinds[depth][(r->next_kind[depth] - 1 - k) & (JSON_KINDS - 1)];
         if (known && json_is_key(r, &known->keys[0])) {
             kind = known;
@@ -581,23 +591,51 @@ enum json_end airlock_json(JSContext *ctx, const uint8_t *text, size_t length, u
     return r->failed;
 }
 
-/* `JSON.parse`; with a reviver, and for whatever is not JSON, the engine's own. */
+/* How deeply brackets nest in a text, those in quotes left out. */
+static uint32_t json_nesting(const uint8_t *p, const uint8_t *end)
+{
+    uint32_t depth = 0, deepest = 0;
+    for (; p < end; p++) {
+        if (*p == '"') {
+            for (p++; p < end && *p != '"'; p++)
+                p += *p == '\\';
+        } else if (*p == '[' || *p == '{') {
+            if (++depth > deepest)
+                deepest = depth;
+        } else if ((*p == ']' || *p == '}') && depth > 0) {
+            depth--;
+        }
+    }
+    return deepest;
+}
+
+/* `JSON.parse`; with a reviver, and for whatever is not JSON, the engine's own, which descends
+   as far as the text does. */
 static JSValue json_parse(JSContext *ctx, JSValueConst this_val, int argc, JSValueConst *argv)
 {
-    JSValue text = JS_ToString(ctx, argv[0]), value;
+    JSValue text = JS_ToString(ctx, argv[0]), value = JS_EXCEPTION;
+    enum json_end end = JSON_UNSURE;
     const char *bytes;
     size_t length;
-    enum json_end end;
     if (JS_IsException(text))
         return text;
-    if (!(argc > 1 && JS_IsFunction(ctx, argv[1])) &&
-        (bytes = JS_ToCStringLen(ctx, &length, text))) {
-        end = airlock_json(ctx, (const uint8_t *)bytes, length, UINT32_MAX, &value);
-        JS_FreeCString(ctx, bytes);
-    } else {
-        end = JSON_UNSURE;
+    bytes = JS_ToCStringLen(ctx, &length, text);
+    if (!bytes) {
+        JS_FreeValue(ctx, text);
+        return JS_EXCEPTION;
     }
-    if (end == JSON_UNSURE) {
+    if (!(argc > 1 && JS_IsFunction(ctx, argv[1])))
+        end = airlock_json(ctx, (const uint8_t *)bytes, length, JSON_PARSE_DEPTH_MAX, &value);
+    if (end == JSON_UNSURE &&
+        json_nesting((const uint8_t *)bytes, (const uint8_t *)bytes + length) >
+            JSON_PARSE_DEPTH_MAX)
+        end = JSON_TOO_DEEP;
+    JS_FreeCString(ctx, bytes);
+    if (end == JSON_TOO_DEEP) {
+        JS_ThrowSyntaxError(ctx, "the JSON text is nested more than %d levels deep",
+                            JSON_PARSE_DEPTH_MAX);
+        value = JS_EXCEPTION;
+    } else if (end == JSON_UNSURE) {
         JSValueConst args[] = { text, argc > 1 ? argv[1] : JS_UNDEFINED };
         value = js_json_parse(ctx, this_val, 2, args);
     }

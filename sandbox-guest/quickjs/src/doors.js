@@ -32,6 +32,7 @@
   for (const name of ["SharedArrayBuffer", "Atomics", "WebAssembly", "DOMException", "InternalError"]) {
     delete globalThis[name];
   }
+  delete globalThis[Symbol.toStringTag];
   Error.stackTraceLimit = 32;
   for (const name of ["stackTraceLimit", "prepareStackTrace"]) delete Error[name];
 

@@ -245,7 +245,11 @@ impl<'js> View<'_, 'js> {
     }
 
     fn record(&mut self, object: &Object<'js>, depth: usize) -> String {
-        let keys = raw::shown_keys(object);
+        let mut keys = raw::shown_keys(object);
+        // The characters of `new String` are no members that anybody gave it.
+        if self.is_text(object) {
+            keys.retain(|key| !is_index(key));
+        }
         let mut parts = Vec::new();
         for key in keys.iter().take(ITEMS_MAX) {
             let value = self.property(object, key, depth).unwrap_or_default();
@@ -259,6 +263,11 @@ impl<'js> View<'_, 'js> {
         wrap(&open, parts, keys.len(), "}", depth)
     }
 
+    fn is_text(&self, object: &Object<'js>) -> bool {
+        let kept = self.run.kept();
+        kept.is_ok_and(|kept| matches!(kept.kind(object.as_value()), Kind::Text))
+    }
+
     fn property(&mut self, object: &Object<'js>, key: &Value<'js>, depth: usize) -> Option<String> {
         match raw::own(object, key)? {
             Own::Value(value) => Some(self.value(&value, depth + 1)),
@@ -270,6 +279,10 @@ impl<'js> View<'_, 'js> {
 fn constructor_name(object: &Object<'_>) -> Option<String> {
     let constructor = quiet::read(object, "constructor")?.into_object()?;
     quiet::text(&constructor, "name", 60)
+}
+
+fn is_index(key: &Value<'_>) -> bool {
+    key.is_string() && quiet::lossy(key).bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn shown_key(key: &Value<'_>) -> String {

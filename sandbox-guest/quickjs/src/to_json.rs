@@ -350,16 +350,19 @@ impl<'js> Encoder<'_, 'js> {
     fn record(&mut self, object: &Object<'js>) -> Said<()> {
         self.push(b"{")?;
         let mut first = true;
-        self.own_members(object, &mut first)?;
+        self.own_members(object, &mut first, &[])?;
         self.push(b"}")
     }
 
-    /// Only a proxy is asked through the script's own traps.
-    fn own_members(&mut self, object: &Object<'js>, first: &mut bool) -> Said<()> {
+    /// Only a proxy is asked through the script's own traps. What is said already is left out.
+    fn own_members(&mut self, object: &Object<'js>, first: &mut bool, said: &[&str]) -> Said<()> {
         let shown = Filter::new().string().enum_only();
         let keys: Result<Vec<Atom<'js>>, Error> = object.own_keys(shown).collect();
         for key in keys? {
             let name = key.to_value()?;
+            if !said.is_empty() && said.contains(&quiet::lossy(&name).as_str()) {
+                continue;
+            }
             let value: Value<'js> = object.get(key)?;
             self.member(&name, &value, first)?;
         }
@@ -408,11 +411,12 @@ impl<'js> Encoder<'_, 'js> {
     fn error(&mut self, error: &Object<'js>) -> Said<()> {
         self.push(b"{")?;
         let mut first = true;
-        for name in ["name", "message"] {
+        const SAID: [&str; 2] = ["name", "message"];
+        for name in SAID {
             let value: Value<'js> = error.get(name)?;
             self.member(&native::string(error.ctx(), name)?, &value, &mut first)?;
         }
-        self.own_members(error, &mut first)?;
+        self.own_members(error, &mut first, &SAID)?;
         self.push(b"}")
     }
 }

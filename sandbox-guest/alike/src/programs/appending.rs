@@ -98,7 +98,7 @@ const DEPTHS: [&str; 6] = [
 ];
 
 impl Maker {
-    pub(super) fn appending(&mut self) -> Vec<String> {
+    pub(crate) fn appending(&mut self) -> Vec<String> {
         let begins = match self.chance.below(3) {
             0 => format!("'{}'.repeat(300)", self.one_of(&["abcd", "é", "€uro"])),
             _ => self.text(),

@@ -70,7 +70,7 @@ const CHANGES: [&str; 14] = [
 ];
 
 impl Maker {
-    pub(super) fn matching(&mut self) -> Vec<String> {
+    pub(crate) fn matching(&mut self) -> Vec<String> {
         let expression = self.expression();
         let text = self.text();
         let mut statements = vec![format!("let r = {expression};"), format!("let t = {text};")];

@@ -225,7 +225,7 @@ const CHANGES: [&str; 10] = [
 ];
 
 impl Maker {
-    pub(super) fn parsing(&mut self) -> Vec<String> {
+    pub(crate) fn parsing(&mut self) -> Vec<String> {
         let mut statements = Vec::new();
         if self.chance.below(20) == 0 {
             let change = self.one_of(&CHANGES);
@@ -321,7 +321,7 @@ impl Maker {
         text + "\""
     }
 
-    pub(super) fn writing(&mut self) -> Vec<String> {
+    pub(crate) fn writing(&mut self) -> Vec<String> {
         let mut statements = Vec::new();
         if self.rarely() {
             let change = self.one_of(&CHANGES);

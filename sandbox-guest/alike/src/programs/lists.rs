@@ -141,7 +141,7 @@ const SETS: [&str; 10] = [
 ];
 
 impl Maker {
-    pub(super) fn lists(&mut self) -> Vec<String> {
+    pub(crate) fn lists(&mut self) -> Vec<String> {
         let mut statements = Vec::new();
         match self.chance.below(4) {
             0 => {

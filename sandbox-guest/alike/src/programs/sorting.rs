@@ -137,7 +137,7 @@ const CHANGES: [&str; 5] = [
 ];
 
 impl Maker {
-    pub(super) fn sorting(&mut self) -> Vec<String> {
+    pub(crate) fn sorting(&mut self) -> Vec<String> {
         let mut statements = vec![MANY.to_owned(), STEADY.to_owned()];
         let (mut is_mixed, mut is_told) = (false, false);
         if self.rarely() {

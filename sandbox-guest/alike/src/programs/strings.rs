@@ -26,7 +26,7 @@ const CHANGES: [&str; 12] = [
 ];
 
 impl Maker {
-    pub(super) fn searching(&mut self) -> Vec<String> {
+    pub(crate) fn searching(&mut self) -> Vec<String> {
         let text = self.text();
         let mut statements = vec![format!("let t = {text};")];
         for _ in 0..self.times(1, 5) {
@@ -116,7 +116,7 @@ impl Maker {
     }
 
     /// What comes into the place of what was found.
-    pub(super) fn replacement(&mut self) -> String {
+    pub(crate) fn replacement(&mut self) -> String {
         match self.chance.below(10) {
             0..5 => {
                 let pieces = [

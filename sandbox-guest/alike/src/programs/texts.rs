@@ -51,7 +51,7 @@ const PIECES: [&str; 40] = [
 const HALVES: [u16; 3] = [0xd83d, 0xde00, 0xdfff];
 
 impl Maker {
-    pub(super) fn units(&mut self, pieces_max: usize) -> Vec<u16> {
+    pub(crate) fn units(&mut self, pieces_max: usize) -> Vec<u16> {
         let count = self.times(0, pieces_max);
         let is_plain = self.chance.below(3) == 0;
         let mut units = Vec::new();
@@ -72,13 +72,13 @@ impl Maker {
     }
 
     /// A text as it is written, always the same way.
-    pub(super) fn literal(&mut self) -> String {
+    pub(crate) fn literal(&mut self) -> String {
         let units = self.units(8);
         quoted(&units)
     }
 
     /// A text, however the engine holds it: narrow or wide, whole or a part of another one.
-    pub(super) fn text(&mut self) -> String {
+    pub(crate) fn text(&mut self) -> String {
         let literal = self.literal();
         match self.chance.below(12) {
             0 => format!("{literal}.repeat({})", self.times(0, 20)),
@@ -92,7 +92,7 @@ impl Maker {
     }
 
     /// Where a text is expected.
-    pub(super) fn text_or_other(&mut self) -> String {
+    pub(crate) fn text_or_other(&mut self) -> String {
         if self.rarely() {
             self.value()
         } else {
@@ -100,7 +100,7 @@ impl Maker {
         }
     }
 
-    pub(super) fn number(&mut self) -> String {
+    pub(crate) fn number(&mut self) -> String {
         if self.chance.below(3) > 0 {
             return self.times(0, 12).to_string();
         }
@@ -130,7 +130,7 @@ impl Maker {
     }
 
     /// Where a number is expected, or nothing.
-    pub(super) fn position(&mut self) -> String {
+    pub(crate) fn position(&mut self) -> String {
         if self.rarely() {
             self.value()
         } else {
@@ -139,7 +139,7 @@ impl Maker {
     }
 
     /// Of any kind.
-    pub(super) fn value(&mut self) -> String {
+    pub(crate) fn value(&mut self) -> String {
         let plain = [
             "undefined",
             "null",
@@ -185,7 +185,7 @@ impl Maker {
     }
 
     /// An object that tells when it is looked at.
-    pub(super) fn sly(&mut self) -> String {
+    pub(crate) fn sly(&mut self) -> String {
         let text = self.literal();
         let number = self.number();
         match self.chance.below(7) {
@@ -203,7 +203,7 @@ impl Maker {
 }
 
 /// A text in quotes.
-pub(super) fn quoted(units: &[u16]) -> String {
+pub(crate) fn quoted(units: &[u16]) -> String {
     let mut quoted = String::from("'");
     for unit in units {
         match u8::try_from(*unit) {

@@ -197,6 +197,54 @@ fn nothing_that_is_json_is_left_to_the_engine() {
 }
 
 #[test]
+fn an_object_keeps_its_kind_whatever_lies_in_it() {
+    with_engine(|ctx| {
+        let tell = told(ctx);
+        for nesting in 0..20 {
+            for kinds in 1..=12 {
+                let inner: Vec<String> = (0..kinds)
+                    .map(|kind| format!(r#"{{"k{kind}":1,"b":"{}"}}"#, "t".repeat(370)))
+                    .collect();
+                let inner = inner.join(",");
+                let (open, close) = ("[".repeat(nesting), "]".repeat(nesting));
+                let text = format!(
+                    r#"[{{"a":1,"b":2}},{{"a":{open}{inner}{close},"b":2}},{{"a":3,"b":4}}]"#
+                );
+                // Without brackets around them there is room for one alone.
+                if nesting == 0 && kinds > 1 {
+                    continue;
+                }
+                let (ours, engine) = both(ctx, &tell, text.as_bytes());
+                assert!(ours.is_some(), "{nesting} levels, {kinds} kinds");
+                assert_eq!(ours, engine, "{nesting} levels, {kinds} kinds");
+            }
+        }
+    });
+}
+
+#[test]
+fn what_is_nested_too_deeply_is_a_syntax_error_that_can_be_caught() {
+    with_engine(|ctx| {
+        install_json(ctx).unwrap();
+        let told: String = ctx
+            .eval(
+                "const tried = (depth, ...more) => {
+                   try { JSON.parse('['.repeat(depth) + ']'.repeat(depth), ...more); return 'read' }
+                   catch (e) { return e.name }
+                 };
+                 const broken = (() => { try { JSON.parse('{\"[[\":'.repeat(9000)) } catch (e) { return e.name } })();
+                 [tried(512), tried(513), tried(100000), tried(512, (k, v) => v),
+                  tried(100000, (k, v) => v), broken].join()",
+            )
+            .unwrap();
+        assert_eq!(
+            told,
+            "read,SyntaxError,SyntaxError,read,SyntaxError,SyntaxError"
+        );
+    });
+}
+
+#[test]
 fn rows_of_a_large_text_share_shapes_and_short_texts() {
     let rows: Vec<String> = (0..2_000)
         .map(|id| match id % 5 {

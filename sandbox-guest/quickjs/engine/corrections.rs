@@ -1,0 +1,119 @@
+//! Where the engine's own sources are wrong: found by running made-up scripts on both engines
+//! (`cargo xtask engines`). Each piece of text stands exactly once in its file, or the build
+//! ends: another version of the engine is looked at anew.
+
+/// A file of the engine with what is corrected in it.
+pub(crate) const CORRECTED: [(&str, &[Correction]); 2] = [
+    (
+        "quickjs.c",
+        &[
+            GENERATOR_GOES_ON,
+            GENERATOR_GOES_ON_AFTER_RETURN,
+            SPREAD_CLOSES_NOTHING,
+            TEXTS_ARE_SPREAD,
+        ],
+    ),
+    ("libregexp.c", &[HYPHENS_OUTSIDE_CLASSES]),
+];
+
+pub(crate) struct Correction {
+    pub(crate) wrong: &'static str,
+    pub(crate) right: &'static str,
+}
+
+/// An asynchronous generator that has ended answers everything that waits, and not only the
+/// first: `g.next(); g.next(); g.next()` left the third open for ever.
+const GENERATOR_GOES_ON: Correction = Correction {
+    wrong: "
+                s->state = JS_ASYNC_GENERATOR_STATE_AWAITING_RETURN;
+                js_async_generator_completed_return(ctx, s, next->result);
+            } else {
+                js_async_generator_reject(ctx, s, next->result);
+            }
+            goto done;
+",
+    right: "
+                s->state = JS_ASYNC_GENERATOR_STATE_AWAITING_RETURN;
+                js_async_generator_completed_return(ctx, s, next->result);
+                goto done;
+            } else {
+                js_async_generator_reject(ctx, s, next->result);
+            }
+            break;
+",
+};
+
+/// So does one that has awaited what `return` was given.
+const GENERATOR_GOES_ON_AFTER_RETURN: Correction = Correction {
+    wrong: "
+            js_async_generator_resolve(ctx, s, arg, true);
+        }
+    } else if (s->state == JS_ASYNC_GENERATOR_STATE_EXECUTING) {
+",
+    right: "
+            js_async_generator_resolve(ctx, s, arg, true);
+        }
+        js_async_generator_resume_next(ctx, s);
+    } else if (s->state == JS_ASYNC_GENERATOR_STATE_EXECUTING) {
+",
+};
+
+/// `[...items]` and `f(...items)` read to the end or throw; what throws while it is read is not
+/// asked to return.
+const SPREAD_CLOSES_NOTHING: Correction = Correction {
+    wrong: "
+exception:
+    JS_IteratorClose(ctx, enumobj, true);
+    JS_FreeValue(ctx, enumobj);
+    JS_FreeValue(ctx, method);
+    return -1;
+}
+
+static __exception int JS_CopyDataProperties(",
+    right: "
+exception:
+    JS_FreeValue(ctx, enumobj);
+    JS_FreeValue(ctx, method);
+    return -1;
+}
+
+static __exception int JS_CopyDataProperties(",
+};
+
+/// `{ ...'ab' }` has the characters.
+const TEXTS_ARE_SPREAD: Correction = Correction {
+    wrong: "
+    if (JS_VALUE_GET_TAG(source) != JS_TAG_OBJECT)
+        return 0;
+
+    if (JS_VALUE_GET_TAG(excluded) == JS_TAG_OBJECT)
+        pexcl",
+    right: "
+    if (JS_IsString(source)) {
+        val = JS_ToObject(ctx, source);
+        if (JS_IsException(val))
+            return -1;
+        ret = JS_CopyDataProperties(ctx, target, val, excluded, setprop);
+        JS_FreeValue(ctx, val);
+        return ret;
+    }
+    if (JS_VALUE_GET_TAG(source) != JS_TAG_OBJECT)
+        return 0;
+
+    if (JS_VALUE_GET_TAG(excluded) == JS_TAG_OBJECT)
+        pexcl",
+};
+
+/// With the flag `v` some characters need a backslash in a class, and nowhere else: `/a-b/v`.
+const HYPHENS_OUTSIDE_CLASSES: Correction = Correction {
+    wrong: "
+    case '/':
+    case '-':
+    case '|':
+        if (s->unicode_sets) {",
+    right: "
+    case '/':
+    case '-':
+    case '|':
+        if (s->unicode_sets && inclass) {",
+};

@@ -1,0 +1,137 @@
+//! Makes scripts up for as long as it is told to, and says which of them the two engines do
+//! not run alike.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use tests::engines::{Compared, Difference, Made, Pair};
+
+const USAGE: &str = "usage: engines --minutes N [--seed S] | --seed S | --show S | --file FILE";
+
+const REPORT_EVERY: Duration = Duration::from_secs(60);
+/// Differences that are made short of those that begin alike.
+const ALIKE_SHOWN_MAX: usize = 2;
+/// Where scripts go that differ, from the folder that this is started in.
+const FOUND: &str = "target/engines-found";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match run(&words) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// How many differences there are.
+fn run(words: &[&str]) -> Result<usize, String> {
+    let number = |text: &str| text.parse::<u64>().map_err(|why| format!("{text}: {why}"));
+    let minutes = |text: &str| Ok::<_, String>(Duration::from_secs(number(text)? * 60));
+    match words {
+        ["--show", seed] => {
+            print!("{}", Made::of(number(seed)?).kept());
+            Ok(0)
+        }
+        ["--file", file] => {
+            let text = fs::read_to_string(file).map_err(|why| format!("{file}: {why}"))?;
+            show(&pair()?, &Made::read(&text));
+            Ok(0)
+        }
+        ["--seed", seed] => search(&pair()?, number(seed)?, Duration::ZERO),
+        ["--minutes", time] => search(&pair()?, now_seconds() << 20, minutes(time)?),
+        ["--minutes", time, "--seed", seed] => search(&pair()?, number(seed)?, minutes(time)?),
+        _ => Err(USAGE.to_owned()),
+    }
+}
+
+fn pair() -> Result<Pair, String> {
+    Pair::open().map_err(|why| why.to_string())
+}
+
+/// All that each engine shows of a script, and the verdict.
+fn show(pair: &Pair, made: &Made) {
+    for cage in [&pair.boa, &pair.quickjs] {
+        let shown = cage.run(&made.script());
+        println!(
+            "{}\n  {}\n  {:?}",
+            cage.engine,
+            shown.lines.join("\n  "),
+            shown.end
+        );
+    }
+    match pair.compare(made) {
+        Compared::Same => println!("the same"),
+        Compared::Open => println!("not compared: a limit, or a known difference"),
+        Compared::Different(difference) => println!("{difference}"),
+    }
+}
+
+fn now_seconds() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+fn search(pair: &Pair, first: u64, time: Duration) -> Result<usize, String> {
+    let begun = Instant::now();
+    let mut reported = begun;
+    let mut found: BTreeMap<String, usize> = BTreeMap::new();
+    let (mut scripts, mut open) = (0_u64, 0_u64);
+    loop {
+        let seed = first + scripts;
+        scripts += 1;
+        match pair.compare(&Made::of(seed)) {
+            Compared::Same => {}
+            Compared::Open => open += 1,
+            Compared::Different(difference) => {
+                let times = found.entry(kind(&difference)).or_default();
+                *times += 1;
+                if *times <= ALIKE_SHOWN_MAX {
+                    let difference = pair.shorten(*difference);
+                    println!("seed {seed}\n{difference}");
+                    keep(seed, &difference)?;
+                }
+            }
+        }
+        let is_over = begun.elapsed() >= time;
+        if is_over || reported.elapsed() >= REPORT_EVERY {
+            reported = Instant::now();
+            let minutes = begun.elapsed().as_secs_f64() / 60.0;
+            println!(
+                "{minutes:.1} min, {scripts} scripts from seed {first}, {open} not compared, {} differences",
+                found.len()
+            );
+            let _ = std::io::stdout().flush();
+        }
+        if is_over {
+            return Ok(found.len());
+        }
+    }
+}
+
+fn keep(seed: u64, difference: &Difference) -> Result<(), String> {
+    let write = || {
+        fs::create_dir_all(FOUND)?;
+        fs::write(
+            Path::new(FOUND).join(format!("{seed}.js")),
+            difference.made.kept(),
+        )
+    };
+    write().map_err(|why| format!("{FOUND}: {why}"))
+}
+
+/// What tells one difference from another, roughly: the letters of what was shown.
+fn kind(difference: &Difference) -> String {
+    let shown = format!("{} {}", difference.boa, difference.quickjs);
+    let letters = shown
+        .chars()
+        .filter(|c| c.is_ascii_alphabetic() || *c == '.');
+    letters.take(60).collect()
+}

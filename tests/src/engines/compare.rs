@@ -1,0 +1,153 @@
+//! One script in both cages, and what of it they do not show alike.
+
+use std::fmt;
+
+use airlock::sandbox::{JsEngine, SandboxError};
+
+use super::cage::{Cage, End, Shown};
+use super::known;
+use super::making::Made;
+
+/// A script that the engines do not run alike.
+#[derive(Debug, Clone)]
+pub struct Difference {
+    pub made: Made,
+    pub boa: String,
+    pub quickjs: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for line in self.made.statements.iter().flat_map(|it| it.lines()) {
+            writeln!(f, "    {line}")?;
+        }
+        writeln!(f, "  boa:     {}", self.boa)?;
+        writeln!(f, "  quickjs: {}", self.quickjs)
+    }
+}
+
+/// What came of a comparison.
+#[derive(Debug, Clone)]
+pub enum Compared {
+    Same,
+    Different(Box<Difference>),
+    /// A limit that engines meet at different places, or a known difference.
+    Open,
+}
+
+/// The cages of both engines.
+#[derive(Debug)]
+pub struct Pair {
+    pub boa: Cage,
+    pub quickjs: Cage,
+}
+
+impl Pair {
+    /// # Errors
+    /// When the program does not carry both.
+    pub fn open() -> Result<Self, SandboxError> {
+        Ok(Self {
+            boa: Cage::of(JsEngine::Boa)?,
+            quickjs: Cage::of(JsEngine::QuickJs)?,
+        })
+    }
+
+    #[must_use]
+    pub fn compare(&self, made: &Made) -> Compared {
+        let statements = made.statements.join("\n");
+        if known::is_left_out(&statements) {
+            return Compared::Open;
+        }
+        let script = made.script();
+        let boa = self.boa.run(&script);
+        let quickjs = self.quickjs.run(&script);
+        if is_open(&boa.end) || is_open(&quickjs.end) {
+            return Compared::Open;
+        }
+        let [mut boa, mut quickjs] = [boa, quickjs].map(|shown| lines(shown, &script));
+        if known::is_unordered(&statements) {
+            boa.sort();
+            quickjs.sort();
+        }
+        let at = boa.iter().zip(&quickjs).take_while(|(a, b)| a == b).count();
+        if at == boa.len() && at == quickjs.len() {
+            return Compared::Same;
+        }
+        let line = |lines: &[String]| {
+            let line = lines.get(at).map_or("nothing more", String::as_str);
+            line.to_owned()
+        };
+        let difference = Difference {
+            made: made.clone(),
+            boa: line(&boa),
+            quickjs: line(&quickjs),
+        };
+        match known::is_known(&difference) {
+            true => Compared::Open,
+            false => Compared::Different(Box::new(difference)),
+        }
+    }
+}
+
+fn is_open(end: &End) -> bool {
+    matches!(end, End::Limit(_))
+}
+
+/// Everything that is compared of what was shown, one line each.
+fn lines(shown: Shown, script: &str) -> Vec<String> {
+    let mut lines: Vec<String> = shown
+        .lines
+        .iter()
+        .map(|line| without_engines_words(line, script))
+        .collect();
+    lines.push(match shown.end {
+        End::Done(value) => format!("done {value}"),
+        End::Failed(error) => {
+            let said = match script.contains(&error.message) || !error.code.is_empty() {
+                true => error.message,
+                false => String::new(),
+            };
+            let (code, ticket) = (error.code, error.ticket);
+            format!(
+                "failed {} {said} {code} {ticket:?} line {}",
+                error.name, error.line
+            )
+        }
+        End::Other(state) => state,
+        End::Limit(limit) => format!("limit {limit}"),
+        End::Fault(why) => format!("fault {why}"),
+    });
+    lines
+}
+
+/// The message of an error is kept when the script says it itself, and otherwise is its
+/// engine's own. So is every stack.
+fn without_engines_words(line: &str, script: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once('⟦') {
+        kept.push_str(before);
+        let (message, after) = after.split_once('⟧').unwrap_or((after, ""));
+        kept.push_str(own_words(message, script));
+        rest = after;
+    }
+    kept.push_str(rest);
+    let lines = kept.lines().filter(|line| !line.starts_with("    at "));
+    let lines = lines.map(|line| without_headlines_words(line, script));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// As the console shows an error: its name, and what it says.
+fn without_headlines_words(line: &str, script: &str) -> String {
+    match line.split_once("Error: ") {
+        Some((before, words)) if !script.contains(words) => format!("{before}Error"),
+        _ => line.to_owned(),
+    }
+}
+
+fn own_words<'a>(words: &'a str, script: &str) -> &'a str {
+    match words.len() > 2 && script.contains(words) {
+        true => words,
+        false => "…",
+    }
+}

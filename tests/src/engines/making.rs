@@ -1,0 +1,118 @@
+//! Makes scripts up. The built-ins that guests replace have programs of their own
+//! (`alike`); everything else is written by a grammar, `tests/engines/grammar.txt`.
+
+mod grammar;
+mod writer;
+
+use super::chance::Chance;
+use super::programs::Program;
+use writer::Writer;
+
+/// What each script begins with: how it tells what it sees.
+const TELLER: &str = include_str!("teller.js");
+
+/// One script, as statements of which any can be left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    pub statements: Vec<String>,
+    /// Whether the statements are a function that nothing awaits.
+    is_program: bool,
+    is_typed: bool,
+}
+
+/// What scripts are about, and how many of a hundred are.
+const FAMILIES: [(&str, usize); 5] = [
+    ("language", 24),
+    ("waiting", 16),
+    ("calls", 14),
+    ("console", 5),
+    ("builtins", 18),
+];
+/// Of a hundred; the rest are programs of the other comparison.
+const TYPED: usize = 3;
+
+impl Made {
+    /// The one that a number makes.
+    #[must_use]
+    pub fn of(seed: u64) -> Self {
+        let mut chance = Chance::new(seed ^ 0xa11e_0000_0000_0000);
+        let mut lot = chance.below(100);
+        for (family, of_hundred) in FAMILIES {
+            if lot < of_hundred {
+                return Self::written(Writer::new(chance), family, false);
+            }
+            lot -= of_hundred;
+        }
+        if lot < TYPED {
+            return Self::written(Writer::new(chance), "types", true);
+        }
+        let program = Program::of(seed);
+        // The words of an engine's errors are its own.
+        let quiet = |text: String| text.replace("log(e?.message)", "log(typeof e?.message)");
+        Self {
+            statements: program.statements.into_iter().map(quiet).collect(),
+            is_program: !program.is_script,
+            is_typed: false,
+        }
+    }
+
+    fn written(mut writer: Writer, family: &str, is_typed: bool) -> Self {
+        Self {
+            statements: writer.statements(family),
+            is_program: false,
+            is_typed,
+        }
+    }
+
+    /// One that was found before, from its file.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        let statements = text.lines().filter(|line| !line.starts_with("//"));
+        Self {
+            statements: vec![statements.collect::<Vec<_>>().join("\n")],
+            is_program: text.starts_with("// program"),
+            is_typed: text.starts_with("// types"),
+        }
+    }
+
+    /// As it is kept in a file.
+    #[must_use]
+    pub fn kept(&self) -> String {
+        let kind = match (self.is_program, self.is_typed) {
+            (true, _) => "// program\n",
+            (_, true) => "// types\n",
+            _ => "",
+        };
+        format!("{kind}{}\n", self.statements.join("\n"))
+    }
+
+    /// The same with other statements.
+    #[must_use]
+    pub(super) fn with(&self, statements: Vec<String>) -> Self {
+        Self {
+            statements,
+            ..self.clone()
+        }
+    }
+
+    /// What the engines are given: types are taken out as they are of every script.
+    #[must_use]
+    pub fn script(&self) -> String {
+        let statements = self.statements.join("\n");
+        let whole = match self.is_program {
+            true => format!("{TELLER}attempt(() => {{\n{statements}\n}});"),
+            false => format!("{TELLER}{statements}"),
+        };
+        match self.is_typed {
+            true => untyped(whole),
+            false => whole,
+        }
+    }
+}
+
+fn untyped(script: String) -> String {
+    let table = codegen::stub::StubTable::default();
+    let surface = codegen::check::Surface::new(&table, &[]);
+    let checked = codegen::check::check("script.ts", &script, &surface);
+    checked.blanked.unwrap_or(script)
+}

@@ -1,0 +1,306 @@
+//! Writes a script by the grammar: what is declared where, and what may stand there.
+
+use super::super::chance::Chance;
+use super::grammar::{GRAMMAR, Only, Way};
+
+/// Names that every script declares and that its blocks declare again.
+const NAMES: [&str; 10] = ["a", "b", "c", "d", "n", "s", "l", "o", "m", "f"];
+
+/// How deep things go into each other at most.
+const DEPTHS: [usize; 5] = [3, 4, 5, 6, 7];
+const STATEMENTS: (usize, usize) = (2, 7);
+/// Characters of one statement, after which everything is written short.
+const STATEMENT_MAX: usize = 900;
+
+/// What the names hold before the first statement.
+const DECLARED: &str = "let a = 1, b = 'b', c, d = null, n = 2, s = 'abc', l = [1, 2, 3], \
+    o = { x: 1, y: { z: 2 } }, m = new Map([['a', 1]]), f = x => x, i = 1; const fs = [];";
+
+/// What is written in the place where it stands, so that `await` and the like may stand in it.
+const IN_PLACE: [&str; 17] = [
+    "stmt",
+    "loopblock",
+    "loopstmts",
+    "loopstmt",
+    "block",
+    "body",
+    "abody",
+    "gbody",
+    "agbody",
+    "astmt",
+    "ew",
+    "e",
+    "pattern",
+    "apattern",
+    "args",
+    "later",
+    "callstmt",
+];
+
+/// What is no expression, and gets no brackets.
+const BARE: [&str; 32] = [
+    "stmt",
+    "stmtplain",
+    "stmtplain2",
+    "sstmt",
+    "loopblock",
+    "loopstmts",
+    "loopstmt",
+    "block",
+    "body",
+    "abody",
+    "gbody",
+    "agbody",
+    "astmt",
+    "ctorbody",
+    "classbody",
+    "subclassbody",
+    "pattern",
+    "apattern",
+    "args",
+    "params",
+    "par",
+    "catchparam",
+    "finally",
+    "finallyin",
+    "afin",
+    "gfin",
+    "drive",
+    "datearg",
+    "dateparts",
+    "later",
+    "callstmt",
+    "consoleuse",
+];
+const WORDS: [&str; 21] = [
+    "target",
+    "key",
+    "assign",
+    "binary",
+    "compare",
+    "bigop",
+    "lvalue",
+    "gend",
+    "iterstep",
+    "typedmethod",
+    "typedname",
+    "viewset",
+    "viewget",
+    "urlpart",
+    "math",
+    "math1",
+    "math2",
+    "dateset",
+    "dateget",
+    "level",
+    "fnname",
+];
+
+#[derive(Debug)]
+pub(super) struct Writer {
+    chance: Chance,
+    fresh: usize,
+    /// Names that are declared in each block that is being written.
+    blocks: Vec<Vec<&'static str>>,
+    /// Those of the parameters whose body comes next.
+    params: Vec<&'static str>,
+    place: Place,
+    written: usize,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    is_async: bool,
+    is_generator: bool,
+    is_loop: bool,
+}
+
+impl Writer {
+    pub(super) fn new(chance: Chance) -> Self {
+        Self {
+            chance,
+            fresh: 0,
+            blocks: Vec::new(),
+            params: Vec::new(),
+            place: Place::default(),
+            written: 0,
+        }
+    }
+
+    /// The statements of one script, each of which ends alone.
+    pub(super) fn statements(&mut self, family: &str) -> Vec<String> {
+        let mut statements = vec![DECLARED.to_owned()];
+        let (least, most) = STATEMENTS;
+        for _ in 0..least + self.chance.below(most - least + 1) {
+            self.written = 0;
+            self.place = Place {
+                is_async: true,
+                ..Place::default()
+            };
+            let depth = DEPTHS[self.chance.below(DEPTHS.len())];
+            // What begins a script may be about anything.
+            let about = match self.chance.below(8) {
+                0 if family != "types" => "language",
+                _ => family,
+            };
+            self.blocks.push(Vec::new());
+            let statement = self.write(about, depth);
+            self.blocks.pop();
+            statements.push(format!("try {{ {statement} }} catch (e) {{ log(e) }}"));
+        }
+        statements.push("log([a, b, c, d, n, s, l, o, m, typeof f]);".to_owned());
+        if self.chance.below(4) == 0 {
+            statements.push("return { a, s, l };".to_owned());
+        }
+        statements
+    }
+
+    fn write(&mut self, name: &str, depth: usize) -> String {
+        let outside = self.place;
+        match name {
+            "abody" | "agbody" | "gbody" | "body" => {
+                self.place = Place {
+                    is_async: name.starts_with('a'),
+                    is_generator: name.ends_with("gbody"),
+                    is_loop: false,
+                };
+            }
+            "ew" | "astmt" => {
+                self.place = Place {
+                    is_async: true,
+                    ..Place::default()
+                }
+            }
+            "loopblock" => self.place.is_loop = true,
+            _ if IN_PLACE.contains(&name) => {}
+            _ if is_about(name) => {}
+            _ => self.place = Place::default(),
+        }
+        let is_block = name == "block" || name == "loopblock" || name.ends_with("body");
+        if is_block {
+            let mut declared = Vec::new();
+            if name != "block" && name != "loopblock" {
+                declared.append(&mut self.params);
+            }
+            self.blocks.push(declared);
+        }
+        let name_of_ways = if name == "sstmt" { "stmt" } else { name };
+        let text = self.way(name_of_ways, depth);
+        if is_block {
+            self.blocks.pop();
+        }
+        self.place = outside;
+        let is_bare = is_about(name) || BARE.contains(&name) || WORDS.contains(&name);
+        match is_bare || is_one_word(&text) {
+            true => text,
+            false => format!("({text})"),
+        }
+    }
+
+    fn way(&mut self, name: &str, depth: usize) -> String {
+        let place = self.place;
+        let may_stand = |way: &&Way| match way.only {
+            Only::Anywhere => true,
+            Only::Async => place.is_async,
+            Only::Generator => place.is_generator,
+            Only::Loop => place.is_loop,
+        };
+        let ways = GRAMMAR.get(name).map_or(&[][..], Vec::as_slice);
+        let mut ways: Vec<&Way> = ways.iter().filter(may_stand).collect();
+        assert!(!ways.is_empty(), "the grammar has no `{name}`");
+        if depth == 0 || self.written > STATEMENT_MAX {
+            let short: Vec<&Way> = ways.iter().copied().filter(|way| way.is_short).collect();
+            if !short.is_empty() {
+                ways = short;
+            }
+        }
+        let way = ways[self.chance.below(ways.len())];
+        self.fill(way.text, depth.saturating_sub(1))
+    }
+
+    /// A way with everything in it written out.
+    fn fill(&mut self, way: &str, depth: usize) -> String {
+        let mut text = String::new();
+        let mut rest = way;
+        let mut fresh = String::new();
+        while let Some((before, after)) = rest.split_once('‹') {
+            text.push_str(before);
+            let (name, after) = after.split_once('›').unwrap_or((after, ""));
+            rest = after;
+            match name {
+                "nothing" => {}
+                "var" => text.push_str(self.any_name()),
+                "new" => text.push_str(&self.new_name()),
+                "par" => text.push_str(&self.parameter()),
+                "fresh" => {
+                    self.fresh += 1;
+                    fresh = format!("v{}", self.fresh);
+                    text.push_str(&fresh);
+                }
+                "same" => text.push_str(&fresh),
+                "id" => {
+                    self.fresh += 1;
+                    text.push_str(&self.fresh.to_string());
+                }
+                name => {
+                    let written = self.write(name, depth);
+                    text.push_str(&written);
+                }
+            }
+        }
+        text.push_str(rest);
+        self.written += way.len();
+        text
+    }
+
+    fn any_name(&mut self) -> &'static str {
+        NAMES[self.chance.below(NAMES.len())]
+    }
+
+    /// A name that its block does not have yet.
+    fn new_name(&mut self) -> String {
+        let name = self.any_name();
+        match self.blocks.last_mut() {
+            Some(declared) if !declared.contains(&name) => {
+                declared.push(name);
+                name.to_owned()
+            }
+            _ => {
+                self.fresh += 1;
+                format!("w{}", self.fresh)
+            }
+        }
+    }
+
+    fn parameter(&mut self) -> String {
+        let name = self.any_name();
+        if self.params.contains(&name) {
+            self.fresh += 1;
+            return format!("p{}", self.fresh);
+        }
+        self.params.push(name);
+        name.to_owned()
+    }
+}
+
+/// What statements are about: the beginnings.
+fn is_about(name: &str) -> bool {
+    matches!(
+        name,
+        "language" | "waiting" | "calls" | "console" | "builtins" | "types" | "use"
+    )
+}
+
+/// A name with its members, or a text in quotes: it needs no brackets anywhere.
+fn is_one_word(text: &str) -> bool {
+    let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_');
+    let is_quoted = text.len() > 1
+        && text.starts_with('\'')
+        && text.find(['\'', '\\']).is_some()
+        && text[1..].find(['\'', '\\']) == Some(text.len() - 2)
+        && text.ends_with('\'');
+    is_name || is_quoted || text.is_empty()
+}
