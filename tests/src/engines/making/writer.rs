@@ -38,7 +38,7 @@ const IN_PLACE: [&str; 17] = [
 ];
 
 /// What is no expression, and gets no brackets.
-const BARE: [&str; 32] = [
+const BARE: [&str; 33] = [
     "stmt",
     "stmtplain",
     "stmtplain2",
@@ -68,6 +68,7 @@ const BARE: [&str; 32] = [
     "drive",
     "datearg",
     "dateparts",
+    "setparts",
     "later",
     "callstmt",
     "consoleuse",
