@@ -337,6 +337,10 @@ pub const DIFFERENCES: [EngineDifference; 39] = [
         boa: "has a message",
         quickjs: "has none, as specified",
         why: "Boa adds one",
-        compared: LeftOut(&[&["Promise.any(", "String"], &["Promise.any(", "${"], &["Promise.any(", "+ "]]),
+        compared: LeftOut(&[
+            &["Promise.any(", "String"],
+            &["Promise.any(", "${"],
+            &["Promise.any(", "+ "],
+        ]),
     },
 ];
