@@ -78,7 +78,7 @@ impl Watch {
             stop,
             clock,
             cpu_before: Duration::ZERO,
-            cpu_entered: thread_time(),
+            cpu_entered: Duration::ZERO,
             memory_bytes_peak: 0,
             large_pages: LargePages::none(),
             stopped: None,
@@ -117,9 +117,18 @@ impl Watch {
 
     /// Looks at everything that may end a guest; true when something does.
     pub(super) fn must_stop(&mut self) -> bool {
+        self.must_stop_after(self.cpu())
+    }
+
+    /// The same between two steps, where nothing is computed and no clock need be asked for it.
+    pub(super) fn must_not_begin(&mut self) -> bool {
+        self.must_stop_after(self.cpu_before)
+    }
+
+    fn must_stop_after(&mut self, cpu: Duration) -> bool {
         if self.stop.is_stopped() {
             self.stopped = Some(Stopped::Outside);
-        } else if self.cpu() >= Duration::from_millis(self.bounds.cpu_ms_max) {
+        } else if cpu >= Duration::from_millis(self.bounds.cpu_ms_max) {
             self.stopped = Some(Stopped::Limit(Limit::Cpu));
         } else if self.clock.now_ms() >= self.bounds.deadline_at_ms {
             self.stopped = Some(Stopped::Limit(Limit::Time));

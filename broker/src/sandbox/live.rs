@@ -130,7 +130,7 @@ impl Live {
         let computing = loaded.ticker.while_computing();
         self.store.data_mut().enter();
         self.store.set_epoch_deadline(1);
-        let step = if self.store.data_mut().must_stop() {
+        let step = if self.store.data_mut().must_not_begin() {
             Err(wasmtime::Error::msg("stopped before it could run"))
         } else {
             self.exchange(loaded, frame, turn)
