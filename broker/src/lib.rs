@@ -38,6 +38,7 @@ pub use airlock_core as core;
 pub use approver::Approver;
 pub use broker::{
     Broker, BuildError, Builder, Cancel, Check, CheckReport, Described, InProcessTool, Librarian,
-    NoChance, Reached, RunEvent, Running, Script, Seat, ServerState, ServerStatus, ToolFailure,
+    NoChance, Reached, Rest, RunEvent, Running, Script, Seat, ServerState, ServerStatus,
+    ToolFailure,
 };
 pub use extract::{Extracting, Extraction, Extractor};

@@ -86,7 +86,7 @@ pub use own::{Described, Librarian};
 pub(crate) use policies::{policies_of, problems as policy_problems};
 pub use running::Running;
 pub use script::Script;
-pub use seat::{Reached, Seat};
+pub use seat::{Reached, Rest, Seat};
 pub use status::{ServerState, ServerStatus};
 pub use tool::{InProcessTool, ToolFailure};
 
@@ -243,6 +243,7 @@ impl Broker {
             .with_trace(ids)
             .with_limits(spec.limits)
             .with_reached(seat.reached)
+            .with_rest(seat.rest)
             .with_approver(seat.approver.as_deref())
             .with_carrier(seat.carrier.as_deref().or(broker.carrier.as_deref()));
         let mut report = drive::drive(spec, hands).await;

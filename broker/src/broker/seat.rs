@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use airlock_core::flow::Labels;
 use airlock_core::session::Disclosed;
+use tokio::sync::watch;
 
 use super::Librarian;
 use crate::approver::Approver;
@@ -27,6 +28,8 @@ pub struct Seat {
     pub extractor: Option<Arc<dyn Extractor>>,
     /// Says what has reached the run, before anything of it is told to anybody.
     pub reached: Reached,
+    /// Says when the run does nothing but wait.
+    pub rest: Rest,
 }
 
 impl fmt::Debug for Seat {
@@ -37,6 +40,30 @@ impl fmt::Debug for Seat {
             f,
             "Seat({disclosed:?}, own approver: {approver}, own carrier: {carrier})"
         )
+    }
+}
+
+/// Whether a run does nothing but wait: whoever is asked or called by it has heard of it. Cheap to
+/// clone; all clones are about the same run.
+#[derive(Debug, Clone)]
+pub struct Rest(Arc<watch::Sender<bool>>);
+
+impl Default for Rest {
+    fn default() -> Self {
+        Self(Arc::new(watch::Sender::new(false)))
+    }
+}
+
+impl Rest {
+    /// Waits until it is so.
+    pub async fn comes(&self) {
+        // The sender lives in `self`, so that this cannot fail.
+        let _ = self.0.subscribe().wait_for(|is_there| *is_there).await;
+    }
+
+    pub(crate) fn note(&self, is_there: bool) {
+        self.0
+            .send_if_modified(|it| std::mem::replace(it, is_there) != is_there);
     }
 }
 

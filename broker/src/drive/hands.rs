@@ -23,7 +23,7 @@ use super::inquiries::Inquiries;
 use super::record::RecordError;
 use super::strike;
 use crate::approver::Approver;
-use crate::broker::{Along, Cancel, Inner, Librarian, Reached, RunEvent, own};
+use crate::broker::{Along, Cancel, Inner, Librarian, Reached, Rest, RunEvent, own};
 use crate::carrier::{Carrier, Time};
 use crate::extract::{self, Extractor};
 use crate::sandbox::{Guest, GuestBounds};
@@ -41,6 +41,7 @@ pub(crate) struct Hands<'a> {
     extractor: Option<&'a dyn Extractor>,
     trace: Option<TraceIds>,
     reached: Reached,
+    pub(super) rest: Rest,
     record: Record,
     watch: &'a mut dyn FnMut(RunEvent),
     guest: Option<Guest>,
@@ -76,6 +77,7 @@ impl<'a> Hands<'a> {
             extractor: None,
             trace: None,
             reached: Reached::default(),
+            rest: Rest::default(),
             record,
             watch,
             guest: None,
@@ -123,6 +125,11 @@ impl<'a> Hands<'a> {
     /// Who wants to know what has reached the run.
     pub(crate) fn with_reached(self, reached: Reached) -> Self {
         Self { reached, ..self }
+    }
+
+    /// Who wants to know when the run does nothing but wait.
+    pub(crate) fn with_rest(self, rest: Rest) -> Self {
+        Self { rest, ..self }
     }
 
     /// Said before anything is done that may tell somebody of it.

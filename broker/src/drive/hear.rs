@@ -13,8 +13,10 @@ impl Hands<'_> {
     /// At least one event.
     pub(super) async fn wait(&mut self) -> Vec<Event> {
         poll_fn(|cx| {
+            self.rest.note(false);
             self.listen(cx);
             if self.heard.is_empty() {
+                self.rest.note(true);
                 Poll::Pending
             } else {
                 Poll::Ready(std::mem::take(&mut self.heard))

@@ -14,13 +14,17 @@ use super::logging::Remarked;
 use super::progress::Progress;
 use super::request::Request;
 use super::wish::{Carrying, Way, Wish};
-use crate::broker::{Cancel, Reached, RunEvent, Running};
+use crate::broker::{Cancel, Reached, Rest, RunEvent, Running};
 
 /// How long a request waits for somebody whom the host does not carry the question
 /// to; hosts give up on requests that take much longer.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// What a run wants at once comes from its own thread, one after the other.
+/// What a run wants at once comes from its own thread, one after the other, until it is at rest.
+/// One that goes on for longer is not waited for.
+const LONG_MOMENT: Duration = Duration::from_millis(250);
+
+/// What servers want comes as they do, and what came so soon after it is told with it.
 const MOMENT: Duration = Duration::from_millis(20);
 
 /// A run that is going on, whether or not a request of the host waits for it.
@@ -30,6 +34,7 @@ pub(super) struct Suspended {
     wanted: mpsc::UnboundedReceiver<Wish>,
     remarked: Remarked,
     reached: Reached,
+    rest: Rest,
     pub(super) script: FollowedScript,
     way: Way,
     /// The host cannot carry questions; the broker's own approver is asked.
@@ -80,7 +85,11 @@ impl Patience {
 impl Suspended {
     pub(super) fn new(
         running: Running,
-        (wanted, remarked, reached): (mpsc::UnboundedReceiver<Wish>, Remarked, Reached),
+        (wanted, remarked, (reached, rest)): (
+            mpsc::UnboundedReceiver<Wish>,
+            Remarked,
+            (Reached, Rest),
+        ),
         script: FollowedScript,
         request: &Request,
     ) -> Self {
@@ -89,6 +98,7 @@ impl Suspended {
             wanted,
             remarked,
             reached,
+            rest,
             script,
             way: request.way(),
             asks_elsewhere: !request.can_ask(),
@@ -168,11 +178,26 @@ impl Suspended {
     /// With the first come those that were wanted in the same moment.
     async fn hand(&mut self, first: Wish) {
         self.handed.push(first);
+        let _ = timeout(LONG_MOMENT, self.gather()).await;
         while let Ok(Some(more)) = timeout(MOMENT, self.wanted.recv()).await {
             self.handed.push(more);
         }
         self.handed.iter_mut().for_each(Wish::leave);
         self.handed.retain(|wish| !wish.is_withdrawn());
+    }
+
+    /// All that is wanted until the run is at rest.
+    async fn gather(&mut self) {
+        loop {
+            tokio::select! {
+                biased;
+                more = self.wanted.recv() => match more {
+                    Some(more) => self.handed.push(more),
+                    None => return,
+                },
+                () = self.rest.comes() => return,
+            }
+        }
     }
 
     fn note(&mut self, event: &RunEvent) {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use super::child::{Alive, Group, One, Started};
 use super::diagnostics::{Diagnostics, lock};
@@ -22,8 +23,12 @@ use super::wall::Wall;
 
 /// Messages that may wait to be written; more requests wait, other messages are dropped.
 const OUTBOX_MESSAGES: usize = 256;
-/// How long the two ends of a dying server may take to both be noticed.
-const DEATH_SETTLES: Duration = Duration::from_millis(250);
+/// How long the ends of a dying process may take to be noticed, each after the other: that it
+/// ended, and of each of its streams that there is nothing more. They are there at once, except
+/// where the machine is busy or one of them is kept open.
+const DEATH_SETTLES: Duration = Duration::from_secs(2);
+/// The same where there is no process that could say how it ended.
+const STREAMS_SETTLE: Duration = Duration::from_millis(250);
 
 /// How long the writer may take for what is still queued when the link is closed.
 const PARTING_WORDS: Duration = Duration::from_millis(100);
@@ -42,6 +47,9 @@ struct Shared {
     stop: watch::Sender<bool>,
     /// How the child ended.
     ended: watch::Sender<Option<String>>,
+    /// Its stderr has been read to the end.
+    has_said_all: watch::Sender<bool>,
+    death_settles: Duration,
     diagnostics: Arc<Diagnostics>,
     message_bytes_max: usize,
     /// What the server asks of us.
@@ -98,28 +106,35 @@ impl StdioLink {
             stderr,
             group,
         } = started;
-        let link = Self::over(stdout, stdin, message_bytes_max, diagnostics);
+        let shared = Shared {
+            has_said_all: watch::Sender::new(false),
+            death_settles: DEATH_SETTLES,
+            ..Shared::new(message_bytes_max, diagnostics)
+        };
+        let link = Self::between(stdout, stdin, shared);
         tokio::spawn(keep_stderr(stderr, link.shared.clone()));
         let watcher = tokio::spawn(watch_child(group, alive.one(), grace, link.shared.clone()));
         *lock(&link.watcher) = Some(watcher);
         link
     }
 
+    /// Without a process: a test is at the other end.
+    #[cfg(test)]
     pub(crate) fn over(
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
         message_bytes_max: usize,
         diagnostics: Arc<Diagnostics>,
     ) -> Self {
-        let shared = Arc::new(Shared {
-            waiting: Mutex::default(),
-            next_id: AtomicU64::new(1),
-            stop: watch::Sender::new(false),
-            ended: watch::Sender::new(None),
-            diagnostics,
-            message_bytes_max,
-            under_way: Arc::default(),
-        });
+        Self::between(reader, writer, Shared::new(message_bytes_max, diagnostics))
+    }
+
+    fn between(
+        reader: impl AsyncRead + Send + Unpin + 'static,
+        writer: impl AsyncWrite + Send + Unpin + 'static,
+        shared: Shared,
+    ) -> Self {
+        let shared = Arc::new(shared);
         let (outbox, queue) = mpsc::channel(OUTBOX_MESSAGES);
         tokio::spawn(write_all(writer, queue, shared.clone()));
         tokio::spawn(read_all(reader, outbox.clone(), shared.clone()));
@@ -241,6 +256,21 @@ impl Drop for InFlight<'_> {
 }
 
 impl Shared {
+    /// Of a server that is no process of ours.
+    fn new(message_bytes_max: usize, diagnostics: Arc<Diagnostics>) -> Self {
+        Self {
+            waiting: Mutex::default(),
+            next_id: AtomicU64::new(1),
+            stop: watch::Sender::new(false),
+            ended: watch::Sender::new(None),
+            has_said_all: watch::Sender::new(true),
+            death_settles: STREAMS_SETTLE,
+            diagnostics,
+            message_bytes_max,
+            under_way: Arc::default(),
+        }
+    }
+
     fn settle(&self, id: u64, answer: Answered) {
         if !lock(&self.waiting).settle(id, answer) {
             self.diagnostics.unmatched();
@@ -267,14 +297,18 @@ impl Shared {
         tokio::time::sleep(time).await;
     }
 
-    /// What is known of the server's end, a moment after one of its streams ended.
+    /// What is known of the server's end, once one of its streams ended. Whoever hears it may
+    /// look for its last words at once: then they are there.
     async fn death(&self) -> String {
         let mut ended = self.ended.subscribe();
-        let how = tokio::time::timeout(DEATH_SETTLES, ended.wait_for(Option::is_some)).await;
-        match how {
-            Ok(Ok(how)) => format!("the server ended ({})", how.as_deref().unwrap_or("unknown")),
-            _ => "the server closed its output".to_owned(),
-        }
+        let has_ended = ended.wait_for(Option::is_some);
+        let has_ended = timeout(self.death_settles, has_ended).await.is_ok();
+        let Some(how) = self.ended.borrow().clone().filter(|_| has_ended) else {
+            return "the server closed its output".to_owned();
+        };
+        let mut has_said_all = self.has_said_all.subscribe();
+        let _ = timeout(self.death_settles, has_said_all.wait_for(|all| *all)).await;
+        format!("the server ended ({how})")
     }
 }
 
@@ -297,7 +331,7 @@ async fn write_all(
         };
         if written.is_err() {
             // Its output may still hold answers, and a better reason.
-            let _ = tokio::time::timeout(DEATH_SETTLES, shared.stopped()).await;
+            let _ = timeout(shared.death_settles * 2, shared.stopped()).await;
             shared.close("the server closed its input");
             return;
         }
@@ -311,7 +345,7 @@ async fn write_all(
             }
         }
     };
-    let _ = tokio::time::timeout(PARTING_WORDS, parting).await;
+    let _ = timeout(PARTING_WORDS, parting).await;
 }
 
 async fn write_one(
@@ -439,10 +473,13 @@ async fn keep_stderr(mut stderr: impl AsyncRead + Unpin, shared: Arc<Shared>) {
                 .stderr(buffer.get(..read).unwrap_or_default());
         }
     };
+    // Whoever closed the link may have done so because of what is still in the pipe.
     tokio::select! {
+        biased;
         () = reading => {}
-        () = shared.stopped() => {}
+        () = shared.stopped_for(DEATH_SETTLES) => {}
     }
+    shared.has_said_all.send_replace(true);
 }
 
 async fn watch_child(mut group: Group, one: One, grace: Duration, shared: Arc<Shared>) {
@@ -452,7 +489,7 @@ async fn watch_child(mut group: Group, one: One, grace: Duration, shared: Arc<Sh
             group.sweep(grace).await;
             drop(one);
             // Its last answers may still be in the pipe; then the reader sees the end.
-            let _ = tokio::time::timeout(DEATH_SETTLES, shared.stopped()).await;
+            let _ = timeout(DEATH_SETTLES, shared.stopped()).await;
             shared.close(&shared.death().await);
         }
         () = shared.stopped() => group.stop(grace).await,

@@ -312,11 +312,10 @@ fn grants_are_checked_beside_the_rules() {
     );
     let good = check(&home, &args).expect_code(0).stdout;
     assert!(good.contains("1 grant, nothing found"), "{good}");
-    for (end, code, said) in [
-        ("2001-01-01T00:00:00Z", 0, "the grant has expired"),
+    for (end, said) in [
+        ("2001-01-01T00:00:00Z", "the grant has expired"),
         (
             "9999-12-31T23:59:59Z",
-            32,
             "the grant holds for more than a year",
         ),
     ] {

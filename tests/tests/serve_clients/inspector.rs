@@ -8,12 +8,12 @@
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tests::binary::airlock;
 use tests::command::{Home, start};
+use tests::patience::wait_until;
 use tests::real_hosts::{RealHosts, installed};
 use tests::serving::Serving;
 
@@ -23,8 +23,6 @@ const LIST: &str = "return (await demo.tickets_list({})).tickets.length > 0";
 const ASK: &str = "return await demo.tickets_create({title: 'nobody can be asked'})";
 
 const WAIT: &str = "return await test.wait({})";
-/// Nothing takes longer here.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One use of the Inspector on a server; what it prints as JSON.
 fn inspect(hosts: &RealHosts, home: &Home, era: &str, server: &[String], more: &[&str]) -> Value {
@@ -160,20 +158,6 @@ fn the_inspector_has_a_call_approved_by_whom_airlock_asks() {
     }
 }
 
-/// Until something holds of the journals.
-fn wait_for(home: &Home, holds: impl Fn(&str) -> bool) {
-    let since = Instant::now();
-    let text = |journal: &PathBuf| std::fs::read_to_string(journal).unwrap_or_default();
-    loop {
-        let all: String = home.journals().iter().map(text).collect();
-        if holds(&all) {
-            return;
-        }
-        assert!(since.elapsed() < PATIENCE, "{all}");
-        std::thread::park_timeout(Duration::from_millis(5));
-    }
-}
-
 /// The Inspector is ended while a call of its run waits: the run is cancelled, and says so.
 fn cancels(hosts: &RealHosts, home: &Home, era: &str, server: &[String]) {
     let script = json!({"code": WAIT}).to_string();
@@ -184,10 +168,13 @@ fn cancels(hosts: &RealHosts, home: &Home, era: &str, server: &[String]) {
         .collect();
     let mut command = inspector(hosts, home, era, server, &more);
     let running = start(&mut command, "");
-    wait_for(home, |all| all.contains("\"decided\""));
+    let text = |journal: &PathBuf| std::fs::read_to_string(journal).unwrap_or_default();
+    let decided = |journal: &PathBuf| text(journal).contains("\"decided\"");
+    wait_until(|| home.journals().iter().any(decided));
     running.signal(Signal::INT);
-    wait_for(home, |all| all.contains("\"ended\""));
+    wait_until(|| endings(home).iter().all(|it| !it.is_empty()));
     assert_eq!(endings(home), ["cancelled"], "{era}");
+    home.verify_all();
     // How the Inspector itself ends is its own affair.
     let _ = running.wait();
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Answered, names, only};
 use crate::approver::Approver;
-use crate::broker::{Reached, Script, Seat};
+use crate::broker::{Reached, Rest, Script, Seat};
 use crate::extract::Extractor;
 use crate::serve::asking::ByHost;
 use crate::serve::desk::Desk;
@@ -138,7 +138,7 @@ pub(super) async fn start(
     let (remarked, remarks) = Remarked::of(request, &shelf.broker, passes);
     let host = (request, request.abilities(desk));
     let to_host = ToHost::new(wishes.clone(), &shelf.broker, host, remarks);
-    let reached = Reached::default();
+    let (reached, rest) = (Reached::default(), Rest::default());
     let by_host = || Arc::new(ByHost(wishes.clone())) as Arc<dyn Approver>;
     let by_model = || Arc::new(HostModel::new(wishes.clone())) as Arc<dyn Extractor>;
     let seat = Seat {
@@ -151,9 +151,10 @@ pub(super) async fn start(
         })),
         carrier: Some(Arc::new(to_host)),
         reached: reached.clone(),
+        rest: rest.clone(),
     };
     let running = shelf.broker.run_in(seat, script);
-    let told = (wanted, remarked, reached);
+    let told = (wanted, remarked, (reached, rest));
     let run = Suspended::new(running, told, followed, request);
     follow(desk, request, run).await
 }
