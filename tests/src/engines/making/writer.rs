@@ -105,6 +105,8 @@ pub(super) struct Writer {
     blocks: Vec<Vec<&'static str>>,
     /// Those of the parameters whose body comes next.
     params: Vec<&'static str>,
+    /// Those that the present statement declares: it does not use them itself.
+    hidden: Vec<&'static str>,
     place: Place,
     written: usize,
 }
@@ -123,6 +125,7 @@ impl Writer {
             fresh: 0,
             blocks: Vec::new(),
             params: Vec::new(),
+            hidden: Vec::new(),
             place: Place::default(),
             written: 0,
         }
@@ -158,6 +161,7 @@ impl Writer {
 
     fn write(&mut self, name: &str, depth: usize) -> String {
         let outside = self.place;
+        let hidden = self.hidden.clone();
         match name {
             "abody" | "agbody" | "gbody" | "body" => {
                 self.place = Place {
@@ -179,6 +183,7 @@ impl Writer {
         }
         let is_block = name == "block" || name == "loopblock" || name.ends_with("body");
         if is_block {
+            self.hidden.clear();
             let mut declared = Vec::new();
             if name != "block" && name != "loopblock" {
                 declared.append(&mut self.params);
@@ -191,6 +196,9 @@ impl Writer {
             self.blocks.pop();
         }
         self.place = outside;
+        if is_block || name_of_ways == "stmt" || name == "params" {
+            self.hidden = hidden;
+        }
         let is_bare = is_about(name) || BARE.contains(&name) || WORDS.contains(&name);
         match is_bare || is_one_word(&text) {
             true => text,
@@ -255,7 +263,10 @@ impl Writer {
     }
 
     fn any_name(&mut self) -> &'static str {
-        NAMES[self.chance.below(NAMES.len())]
+        let first = self.chance.below(NAMES.len());
+        let mut names = NAMES.iter().cycle().skip(first).take(NAMES.len());
+        let shown = names.find(|name| !self.hidden.contains(name));
+        shown.copied().unwrap_or("i")
     }
 
     /// A name that its block does not have yet.
@@ -264,6 +275,7 @@ impl Writer {
         match self.blocks.last_mut() {
             Some(declared) if !declared.contains(&name) => {
                 declared.push(name);
+                self.hidden.push(name);
                 name.to_owned()
             }
             _ => {
@@ -280,6 +292,7 @@ impl Writer {
             return format!("p{}", self.fresh);
         }
         self.params.push(name);
+        self.hidden.push(name);
         name.to_owned()
     }
 }
