@@ -355,6 +355,10 @@ pub const DIFFERENCES: [EngineDifference; 41] = [
         boa: "`f(new Promise(class {}))` may end the script without a word; where an executor fails in the constructor of a class, `new Promise` may throw",
         quickjs: "the promise is rejected",
         why: "a fault of Boa's",
-        compared: LeftOut(&[&["new Promise(class"], &["new Promise((class"], &["Promise", "extends Set"]]),
+        compared: LeftOut(&[
+            &["new Promise(class"],
+            &["new Promise((class"],
+            &["Promise", "extends Set"],
+        ]),
     },
 ];
