@@ -21,6 +21,8 @@ use crate::upstream::Era;
 use crate::upstream::inquiry::unfit;
 
 const MESSAGE_CHARS_MAX: usize = 4_000;
+/// The name of an address.
+const ID: &str = "elicitationId";
 /// Which server asks, for programs.
 pub(super) const SERVER_KEY: &str = "dev.airlock/server";
 
@@ -61,7 +63,6 @@ impl ToHost {
     /// In the older era an address to open has a name, which the newer has not: a server of the
     /// one may be behind a host of the other.
     fn identify(&self, params: &mut Value, key: &str) {
-        const ID: &str = "elicitationId";
         let Some(members) = params.as_object_mut() else {
             return;
         };
@@ -71,6 +72,17 @@ impl ToHost {
                 let own = || seal::token().unwrap_or_else(|_| key.to_owned());
                 members.entry(ID).or_insert_with(|| own().into());
             }
+        }
+    }
+}
+
+impl ToHost {
+    /// In the older era a server may say when somebody is done with the address.
+    fn note_to_open(&self, inquiry: &Inquiry, params: &Value) {
+        let id = |of: &Value| of.get(ID).and_then(Value::as_str).map(str::to_owned);
+        if let (Some(theirs), Some(ours)) = (id(&inquiry.params), id(params)) {
+            let whose = (inquiry.server.clone(), theirs);
+            self.session.note_to_open(whose, &ours);
         }
     }
 }
@@ -96,6 +108,7 @@ impl Carrier for ToHost {
                 Ok((method, mut params)) => {
                     if inquiry.wants == Wants::Address {
                         self.identify(&mut params, &key);
+                        self.note_to_open(&inquiry, &params);
                     }
                     // Whoever is asked has heard it, whatever comes of the run.
                     self.session.hear_from(&self.broker, &inquiry.server);

@@ -85,9 +85,7 @@ impl Serve {
     /// changes.
     pub fn ready(&self, broker: Broker) {
         let changes = broker.changes();
-        if !self.settings.offers.is_empty() {
-            tokio::spawn(news::follow(broker.clone(), self.desk.clone()));
-        }
+        tokio::spawn(news::follow(broker.clone(), self.desk.clone()));
         let shelf = Shelf::new(broker, &self.settings);
         self.shelf.send_replace(Some(Arc::new(shelf)));
         let shelf = Arc::downgrade(&self.shelf);

@@ -1,6 +1,6 @@
-//! What hosts are told of the prompts and resources of offered servers: that a list is another
-//! one, to all that listen, and that a resource has changed, to those that have asked for it.
-//! What comes at once is told once.
+//! What hosts are told outside of their requests: that a list of offered servers is another
+//! one, to all that listen; that a resource has changed, to those that have asked for it; that an
+//! address was done with, to the one that was asked to open it. What comes at once is told once.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -31,6 +31,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const WAITING_MAX: usize = 64;
 pub(super) const PROMPTS: &str = "notifications/prompts/list_changed";
 pub(super) const RESOURCES: &str = "notifications/resources/list_changed";
+const OPENED: &str = "notifications/elicitation/complete";
 pub(super) const UPDATED: &str = "notifications/resources/updated";
 
 /// One thing that a host has asked to be told of.
@@ -51,6 +52,8 @@ pub(super) struct Batch {
     prompts: bool,
     resources: bool,
     updated: BTreeSet<(ServerName, String)>,
+    /// Names of addresses that somebody is done with.
+    opened: BTreeSet<(ServerName, String)>,
     /// Something was missed: anything may have changed.
     is_partial: bool,
 }
@@ -98,6 +101,11 @@ impl Batch {
         lists
             .into_iter()
             .filter_map(|(is_told, method)| is_told.then_some(method))
+    }
+
+    /// Whether somebody is done with the address to which a server gave this name.
+    pub(super) fn is_opened(&self, whose: &(ServerName, String)) -> bool {
+        self.opened.contains(whose)
     }
 
     /// The addresses that a host is told of, as it knows them, and whose they are.
@@ -174,7 +182,8 @@ impl Batch {
             News::Resource(uri) if has(What::Resources) && offered::is_uri(&uri) => {
                 self.updated.insert((server, uri));
             }
-            News::Resource(_) | News::Opened(_) => {}
+            News::Opened(id) => drop(self.opened.insert((server, id))),
+            News::Resource(_) => {}
         }
     }
 }
@@ -240,9 +249,10 @@ pub(super) fn told_in(
 ) -> Vec<(&'static str, Value)> {
     let updates = heard(session, desk, session.updates(batch));
     let lists = batch.lists().map(|method| (method, json!({})));
-    lists
-        .chain(updates.map(|params| (UPDATED, params)))
-        .collect()
+    let opened = session.take_opened(batch).into_iter();
+    let opened = opened.map(|id| (OPENED, json!({ "elicitationId": id })));
+    let updates = updates.map(|params| (UPDATED, params));
+    lists.chain(updates).chain(opened).collect()
 }
 
 /// The params of what is told of resources that have changed.

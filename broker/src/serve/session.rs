@@ -26,6 +26,9 @@ const SUSPENDED_MAX: usize = 32;
 /// Texts that are kept for one session, whatever their length.
 const KEPT_MAX: usize = 64;
 
+/// Addresses that a session is told of when they were done with.
+const TO_OPEN_MAX: usize = 64;
+
 /// The descriptions that a list of tools has shown.
 pub(super) type Listed = Arc<HashMap<ToolId, Digest>>;
 
@@ -62,6 +65,8 @@ struct State {
     kept: VecDeque<(String, Arc<str>)>,
     /// The resources of which it is told when they change, in the older era.
     subscriptions: Subscriptions,
+    /// Addresses that its person was asked to open, by their servers' names for them.
+    to_open: VecDeque<((ServerName, String), String)>,
 }
 
 impl HostSession {
@@ -83,6 +88,7 @@ impl HostSession {
                 suspended: HashMap::new(),
                 kept: VecDeque::new(),
                 subscriptions: Subscriptions::new(),
+                to_open: VecDeque::new(),
             }),
             settings: settings.clone(),
         }
@@ -240,6 +246,25 @@ impl HostSession {
     /// What of this it is told.
     pub(super) fn updates(&self, batch: &Batch) -> BTreeSet<(ServerName, String)> {
         batch.of(&self.lock().subscriptions)
+    }
+
+    /// Its person is asked to open an address; older ones make room.
+    pub(super) fn note_to_open(&self, whose: (ServerName, String), ours: &str) {
+        let mut state = self.lock();
+        state.to_open.retain(|(it, _)| *it != whose);
+        state.to_open.push_back((whose, ours.to_owned()));
+        if state.to_open.len() > TO_OPEN_MAX {
+            state.to_open.pop_front();
+        }
+    }
+
+    /// The names, as the host knows them, of those of its addresses that were done with.
+    pub(super) fn take_opened(&self, batch: &Batch) -> Vec<String> {
+        let mut state = self.lock();
+        let all = std::mem::take(&mut state.to_open).into_iter();
+        let (opened, left) = all.partition::<VecDeque<_>, _>(|(whose, _)| batch.is_opened(whose));
+        state.to_open = left;
+        opened.into_iter().map(|(_, ours)| ours).collect()
     }
 
     /// A request begins; its id is the text in which the host wrote it.

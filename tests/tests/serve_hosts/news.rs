@@ -231,3 +231,22 @@ fn what_cannot_be_subscribed_to_is_refused() {
     let refused = page.next_message().expect("an answer");
     assert_eq!(refused["error"]["code"], -32_602, "{refused}");
 }
+
+#[test]
+fn whoever_was_asked_to_open_an_address_hears_when_it_was_done_with_and_nobody_else() {
+    let serving = serving("");
+    let can = json!({"elicitation": {"url": {}}});
+    let (host, other) = (serving.session(&can), serving.session(&can));
+    let (mut stream, mut beside) = (host.listen(), other.listen());
+    let code = "return await test.elicitation_address({})";
+    let mut run = host.begin(1, "tools/call", &super::running(code));
+    let asked = run.told("elicitation/create");
+    host.reply(&asked["id"], &json!({"action": "accept"}));
+    let done = stream.told("notifications/elicitation/complete");
+    assert_eq!(done["params"], json!({"elicitationId": "theirs"}));
+    let _answer = run.answer(1);
+    change(&host);
+    let only = told(&mut beside);
+    let is_done = |it: &Value| it["method"] == "notifications/elicitation/complete";
+    assert!(!only.iter().any(is_done), "{only:?}");
+}

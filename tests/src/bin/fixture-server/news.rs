@@ -121,3 +121,9 @@ fn level(word: &Value) -> usize {
 fn tell(method: &str, params: Value) -> std::io::Result<()> {
     send(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
 }
+
+/// Somebody is done with the address that they were to open.
+pub(crate) fn opened() -> std::io::Result<()> {
+    let params = json!({"elicitationId": "theirs"});
+    tell("notifications/elicitation/complete", params)
+}
