@@ -7,6 +7,7 @@
 
 mod disclosure;
 mod filtering;
+mod meaning;
 mod practices;
 mod servers;
 
@@ -210,6 +211,16 @@ const STATEMENTS: &[(&str, Strength, &str)] = &[
         "words find tools, with short descriptions",
     ),
     ("bp-keywords", May, "patterns find tools too"),
+    (
+        "bp-embeddings",
+        May,
+        "with a model, tools are found by what their texts mean",
+    ),
+    (
+        "bp-hybrid",
+        May,
+        "words and meaning are joined into one order",
+    ),
     ("bp-layers", Should, "search, then details, then the call"),
     (
         "bp-registry",
@@ -336,6 +347,7 @@ fn shown_ids() -> Vec<&'static str> {
     let here = [
         disclosure::SHOWN,
         filtering::SHOWN,
+        meaning::SHOWN,
         practices::SHOWN,
         servers::SHOWN,
     ];
