@@ -1,10 +1,22 @@
 // `console`: every method ends in `print(level, ...values)`.
 (function ({ print, inspect }) {
+  // Lists are handed on as they are: spreading one asks it for an iterator, which a script may
+  // have replaced.
+  const { apply } = Reflect;
+  const put = (level, values, first = []) => {
+    const all = [level];
+    for (let at = 0; at < first.length; at += 1) set(all, first[at]);
+    for (let at = 0; at < values.length; at += 1) set(all, values[at]);
+    apply(print, undefined, all);
+  };
+  const { defineProperty } = Object;
+  const set = (list, value) =>
+    defineProperty(list, list.length, { __proto__: null, value, writable: true, enumerable: true, configurable: true });
   const LEVELS = { debug: 0, log: 1, info: 2, warn: 3, error: 4 };
   const console = {};
   for (const name of Object.keys(LEVELS)) {
     const level = LEVELS[name];
-    console[name] = { [name](...values) { print(level, ...values); } }[name];
+    console[name] = { [name](...values) { put(level, values); } }[name];
   }
   const now = Date.now;
   const counts = new Map();
@@ -13,10 +25,10 @@
   const mapSet = Function.prototype.call.bind(Map.prototype.set);
   const mapDelete = Function.prototype.call.bind(Map.prototype.delete);
 
-  console.trace = function trace(...values) { print(0, ...values); };
+  console.trace = function trace(...values) { put(0, values); };
   console.dir = function dir(value) { print(1, inspect(value)); };
   console.assert = function assert(condition, ...values) {
-    if (!condition) print(4, "Assertion failed", ...values);
+    if (!condition) put(4, values, ["Assertion failed"]);
   };
   console.count = function count(label = "default") {
     const next = (mapGet(counts, `${label}`) ?? 0) + 1;
@@ -27,13 +39,13 @@
   console.time = function time(label = "default") { mapSet(times, `${label}`, now()); };
   console.timeLog = function timeLog(label = "default", ...values) {
     const start = mapGet(times, `${label}`);
-    if (start !== undefined) print(1, `${label}: ${now() - start} ms`, ...values);
+    if (start !== undefined) put(1, values, [`${label}: ${now() - start} ms`]);
   };
   console.timeEnd = function timeEnd(label = "default") {
     console.timeLog(label);
     mapDelete(times, `${label}`);
   };
-  console.group = function group(...values) { if (values.length > 0) print(1, ...values); };
+  console.group = function group(...values) { if (values.length > 0) put(1, values); };
   console.groupCollapsed = console.group;
   console.groupEnd = function groupEnd() {};
   console.clear = function clear() {};

@@ -14,6 +14,7 @@
   const push = uncurry(Array.prototype.push);
   const includes = uncurry(Array.prototype.includes);
   const isFinite = Number.isFinite;
+  const { abs } = Math;
   const LOCALE = "en-US";
 
   const Intl = {};
@@ -118,7 +119,7 @@
   // Collator, and the comparing of texts. What is compared how is the guest's `collation`.
   const SENSITIVITIES = ["base", "accent", "case", "variant"];
   const collate = native.collate;
-  const BYTES = { base: 0, accent: 1, case: 2, variant: 3 };
+  const BYTES = { __proto__: null, base: 0, accent: 1, case: 2, variant: 3 };
   const collation = (options) => {
     const asked = optionsOf(options);
     const usage = word(asked, "usage", ["sort", "search"], "sort");
@@ -167,24 +168,25 @@
   }.localeCompare));
 
   // PluralRules
+  const ORDINALS = { __proto__: null, 1: "one", 2: "two", 3: "few" };
   class PluralRules {
     #type;
-    #number;
+    #digits;
     constructor(locales, options) {
       canonicalAll(locales);
       const asked = optionsOf(options);
       this.#type = word(asked, "type", ["cardinal", "ordinal"], "cardinal");
-      this.#number = asked;
+      this.#digits = native.intl.digits(asked);
     }
     select(value) {
-      const number = +value;
+      const number = abs(+value);
       if (this.#type === "ordinal") {
         const tens = number % 100;
         if (tens >= 11 && tens <= 13) return "other";
-        return { 1: "one", 2: "two", 3: "few" }[number % 10] ?? "other";
+        return ORDINALS[number % 10] ?? "other";
       }
       // `1.0` is said with a plural: what counts is how the number is written.
-      return isFinite(number) && native.intl.written(number, this.#number) === "1" ? "one" : "other";
+      return isFinite(number) && native.intl.written(number, this.#digits) === "1" ? "one" : "other";
     }
     resolvedOptions() {
       return {
@@ -236,9 +238,11 @@
   offer("ListFormat", ListFormat, false);
 
   // RelativeTimeFormat
-  const SHORT = { second: "sec.", minute: "min.", hour: "hr.", day: "day", week: "wk.", month: "mo.", quarter: "qtr.", year: "yr." };
-  const NARROW = { second: "s", minute: "m", hour: "h", day: "d", week: "w", month: "mo", quarter: "q", year: "y" };
+  const SHORT = { __proto__: null, second: "sec.", minute: "min.", hour: "hr.", day: "day", week: "wk.", month: "mo.", quarter: "qtr.", year: "yr." };
+  const NARROW = { __proto__: null, second: "s", minute: "m", hour: "h", day: "d", week: "w", month: "mo", quarter: "q", year: "y" };
+  const SHORT_PLURAL = { __proto__: null, day: "days", quarter: "qtrs." };
   const NAMED = {
+    __proto__: null,
     day: ["yesterday", "today", "tomorrow"],
     hour: [undefined, "this hour"],
     minute: [undefined, "this minute"],
@@ -268,13 +272,13 @@
         if (named !== undefined) return named;
       }
       const past = number < 0 || (number === 0 && 1 / number < 0);
-      const digits = native.intl.written(Math.abs(number), undefined);
+      const digits = native.intl.written(abs(number));
       let what;
       if (style === "narrow") what = digits + NARROW[name];
       else if (style === "long") what = `${digits} ${name}${digits === "1" ? "" : "s"}`;
       else {
         const spelt = SHORT[name];
-        const plural = { day: "days", quarter: "qtrs." }[name] ?? spelt;
+        const plural = SHORT_PLURAL[name] ?? spelt;
         what = `${digits} ${digits === "1" ? spelt : plural}`;
       }
       return past ? `${what} ago` : `in ${what}`;

@@ -409,7 +409,15 @@
   offer("NumberFormat", NumberFormat, true);
 
   // How a number is written, for what depends on it.
-  native.intl.written = (number, options) => textOf(partsOf(number, options === undefined ? PLAIN : resolve(options)));
+  native.intl.written = (number, settings = PLAIN) => textOf(partsOf(number, settings));
+  // With these of its options; zeros in front do not count.
+  native.intl.digits = (asked) => {
+    const { style, notation, useGrouping, signDisplay } = PLAIN;
+    const settings = { __proto__: null, style, notation, useGrouping, signDisplay };
+    resolveDigits(settings, asked, { notation: "standard", least: 0, most: 3 });
+    settings.minimumIntegerDigits = 1;
+    return settings;
+  };
 
   const settingsOf = (locales, options) => {
     if (locales !== undefined && locales !== LOCALE) canonicalAll(locales);

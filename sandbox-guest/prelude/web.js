@@ -159,7 +159,7 @@
   // What the engine's library lacks
   if (Array.fromAsync === undefined) {
     defineProperty(Array, "fromAsync", {
-      value: async function fromAsync(items, map, self) {
+      value: async function fromAsync(items, map = undefined, self = undefined) {
         const result = [];
         let index = 0;
         const add = async (item) => {

@@ -77,7 +77,7 @@ pub const DIFFERENCES: [EngineDifference; 41] = [
     },
     EngineDifference {
         name: "recursion without end",
-        boa: "uncaught `limit-stack`; inside `try` a `RangeError` where functions call themselves by name, but through a getter, a proxy or an arrow function without a body it cannot be caught",
+        boa: "uncaught `limit-stack`; inside `try` a `RangeError`, but not in modules, nor where only default values or fields of classes lead back, as 0015 lists",
         quickjs: "uncaught `limit-stack`; inside `try` a `RangeError`; who tries again at every level meets the CPU limit",
         why: "each engine counts its own stack",
         compared: NotMadeUp,

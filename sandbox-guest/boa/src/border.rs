@@ -4,7 +4,7 @@
 //! - `landmark()` answers the address of [`crate::landmark::LANDMARK`].
 //! - `plan()` answers the address of [`crate::plan::PLAN`], for the factory.
 //! - `alloc(length)` answers where the host may write that many bytes.
-//! - `start()`, `explain()` and `resume()` read the frame that was written there, run, and
+//! - `start()` and `resume()` read the frame that was written there, run, and
 //!   answer the step's frame as address in the upper and length in the lower
 //!   half of a 64-bit word. It is valid until the next call of any export.
 
@@ -93,21 +93,6 @@ pub extern "C" fn start() -> u64 {
         Ok(start) => {
             drop(frame);
             answer(|guest| guest.start(start))
-        }
-        Err(error) => end(&error.to_string()),
-    }
-}
-
-/// Like `start`, for a second look at a script that has failed.
-///
-// SAFETY: the name belongs to this module alone.
-#[unsafe(no_mangle)]
-pub extern "C" fn explain() -> u64 {
-    let frame = frame();
-    match decode_start(&frame) {
-        Ok(start) => {
-            drop(frame);
-            answer(|guest| guest.explain(start))
         }
         Err(error) => end(&error.to_string()),
     }

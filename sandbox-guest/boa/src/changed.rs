@@ -4,6 +4,7 @@
 //! ```text
 //! text += more;       becomes   text =airlock_append(text, more/*airlock_append*/);
 //! function f() {…}    becomes   function f() {airlock_depth();…}
+//! () => …             becomes   () => airlock_depth()?0:…
 //! ```
 //!
 //! The first is done where a name holds a text ([`append`]), the second in a function that
@@ -15,6 +16,7 @@ mod append;
 mod appends;
 pub(crate) mod depth;
 mod room;
+mod spans;
 #[cfg(test)]
 mod tests;
 
@@ -29,6 +31,9 @@ pub(crate) use room::Rooms;
 
 /// Larger scripts are taken as they are.
 const SCRIPT_BYTES_MAX: usize = 256 * 1024;
+
+/// A script without any of these catches no error.
+const CATCHING: [&str; 4] = ["catch", "finally", ".then", "allSettled"];
 
 /// A script that is changed.
 #[derive(Debug, Default)]
@@ -61,6 +66,8 @@ struct Cut {
     /// How many there are, and how many there were.
     now: u32,
     before: u32,
+    /// By how much those behind them were moved.
+    shift: u32,
     /// How far before them what they belong to begins.
     back: u32,
 }
@@ -77,7 +84,8 @@ struct Edit {
 /// The script, changed; `None` when there is nothing to change, or when it is none that is
 /// read here.
 pub(crate) fn changed(script: &str) -> Option<Changed> {
-    let (appends, catches) = (script.contains("+="), script.contains("catch"));
+    let appends = script.contains("+=");
+    let catches = CATCHING.iter().any(|word| script.contains(word));
     if !(appends || catches)
         || script.len() > SCRIPT_BYTES_MAX
         || script.contains(['\r', '\u{2028}', '\u{2029}'])
@@ -91,12 +99,12 @@ pub(crate) fn changed(script: &str) -> Option<Changed> {
         .parse_function_body(&mut interner, false, true)
         .ok()?;
     let names = Names {
-        append: unused("airlock_append", script),
-        depth: unused("airlock_depth", script),
+        append: unused("airlock_append", script, &interner),
+        depth: unused("airlock_depth", script, &interner),
     };
     let mut edits = Vec::new();
     if catches {
-        edits = depth::edits(script, &names.depth, &body);
+        edits = depth::edits(script, &names.depth, &body, &interner);
     }
     let asks_for_depth = !edits.is_empty();
     if appends {
@@ -112,9 +120,11 @@ pub(crate) fn changed(script: &str) -> Option<Changed> {
     Some(made)
 }
 
-fn unused(name: &str, script: &str) -> String {
+/// A name that the script does not have, neither as it is written nor as it is read: `\u0061`
+/// in a name is an `a`.
+fn unused(name: &str, script: &str, interner: &Interner) -> String {
     let mut name = name.to_owned();
-    while script.contains(&name) {
+    while script.contains(&name) || interner.get(name.as_str()).is_some() {
         name.push('_');
     }
     name
@@ -123,25 +133,37 @@ fn unused(name: &str, script: &str) -> String {
 fn written(script: &str, edits: &[Edit]) -> Option<Changed> {
     let mut made = Changed::default();
     let mut written = 0;
-    let (mut line, mut line_start) = (1, 0);
+    let (mut line, mut column, mut shift) = (1, 1, 0);
     for edit in edits {
-        made.text.push_str(script.get(written..edit.start)?);
-        let new_lines = made.text.get(line_start..)?.matches('\n').count();
-        line += u32::try_from(new_lines).ok()?;
-        line_start = made.text.rfind('\n').map_or(0, |at| at + 1);
-        let column = made.text.get(line_start..)?.chars().count() + 1;
+        let kept = script.get(written..edit.start)?;
+        made.text.push_str(kept);
+        if let Some((before, last)) = kept.rsplit_once('\n') {
+            line += count(before.matches('\n')) + 1;
+            (column, shift) = (1 + count(last.chars()), 0);
+        } else {
+            column += count(kept.chars());
+        }
+        let now = count(edit.text.chars());
+        let before = u32::try_from(edit.end - edit.start).ok()?;
+        shift += now.checked_sub(before)?;
         made.shifts.cuts.push(Cut {
             line,
-            column: u32::try_from(column).ok()?,
-            now: u32::try_from(edit.text.chars().count()).ok()?,
-            before: u32::try_from(edit.end - edit.start).ok()?,
+            column,
+            now,
+            before,
+            shift,
             back: back(script.get(edit.place..edit.start)?),
         });
         made.text.push_str(&edit.text);
+        column += now;
         written = edit.end;
     }
     made.text.push_str(script.get(written..)?);
     Some(made)
+}
+
+fn count(them: impl Iterator) -> u32 {
+    u32::try_from(them.count()).unwrap_or(u32::MAX)
 }
 
 impl Changed {
@@ -156,24 +178,26 @@ impl Changed {
 fn back(between: &str) -> u32 {
     match between.contains('\n') {
         true => 0,
-        false => u32::try_from(between.chars().count()).unwrap_or(0),
+        false => count(between.chars()),
     }
 }
 
 impl Shifts {
     /// The column that a column was in the script as it was written.
     pub(crate) fn column(&self, line: u32, column: u32) -> u32 {
-        let mut shift = 0;
-        for cut in self.cuts.iter().filter(|cut| cut.line == line) {
-            if column < cut.column {
-                break;
-            }
-            if column < cut.column + cut.now {
-                return cut.column - shift - cut.back;
-            }
-            shift += cut.now - cut.before;
+        let passed = |cut: &Cut| (cut.line, cut.column) <= (line, column);
+        let last = self.cuts.partition_point(passed).checked_sub(1);
+        let Some(cut) = last
+            .and_then(|last| self.cuts.get(last))
+            .filter(|cut| cut.line == line)
+        else {
+            return column;
+        };
+        if column < cut.column + cut.now {
+            let shift_before = cut.shift - (cut.now - cut.before);
+            return cut.column - shift_before - cut.back;
         }
-        column - shift
+        column - cut.shift
     }
 
     /// Text of the script as it was written.
@@ -183,6 +207,7 @@ impl Shifts {
             return None;
         }
         let text = text.replace(&format!("{depth}();"), "");
+        let text = text.replace(&format!("{depth}()?0:"), "");
         let mut pieces = text.split(append.as_str());
         let mut whole = pieces.next()?.to_owned();
         for piece in pieces {

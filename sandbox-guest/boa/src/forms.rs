@@ -57,11 +57,9 @@ impl From<JsError> for Unstartable {
     }
 }
 
-/// Starts the script and answers the promise of its value. Its form is that of
-/// `script`, also where `watched` runs in its place.
+/// Starts the script and answers the promise of its value.
 pub(crate) fn start(
     script: &str,
-    watched: Option<&str>,
     run: &Run,
     context: &mut Context,
 ) -> Result<JsPromise, Unstartable> {
@@ -87,14 +85,12 @@ pub(crate) fn start(
         let message = "a bracket closes here that was never opened".to_owned();
         return Err(syntax_error(message, line, column, run));
     }
-    if watched.is_none()
-        && !run.as_written.get()
+    if !run.as_written.get()
         && let Some(promise) = start_changed(script, wrapper, run, context)?
     {
         return Ok(promise);
     }
-    let text = watched.unwrap_or(script);
-    match parse(wrapper, text, run, context) {
+    match parse(wrapper, script, run, context) {
         Ok(script) => {
             let function = callable(&script.evaluate(context)?)?;
             let promise = function.call(&JsValue::undefined(), &[], context)?;
@@ -102,7 +98,7 @@ pub(crate) fn start(
         }
         Err(_) if looks_like_module(script) => {
             run.lines_before.set(0);
-            start_module(text, run, context)
+            start_module(script, run, context)
         }
         Err(error) => Err(explain(script, &error, run, context)),
     }
@@ -132,12 +128,14 @@ fn start_changed(
     let Ok(parsed) = parse((&before, &after), &changed.text, run, context) else {
         return Ok(None);
     };
-    if changed.asks_for_depth {
-        // What asks comes first, also where every call is one of a built-in function.
-        let depth_max = run.limits.get().recursion_max as usize;
-        let bounds = context.runtime_limits_mut();
-        bounds.set_recursion_limit(depth_max * 2 + 1);
-    }
+    let depth_max = run.limits.get().recursion_max as usize;
+    let bounds = context.runtime_limits_mut();
+    // A call of ours counts on top of the script's own. What asks comes first, also where all
+    // calls go through what is built in, which count twice and more.
+    bounds.set_recursion_limit(match changed.asks_for_depth {
+        true => (depth_max + 1) * 4,
+        false => depth_max + 1,
+    });
     *run.shifts.borrow_mut() = changed.shifts;
     let given = changed::functions(context).map(JsValue::from);
     let outer = callable(&parsed.evaluate(context)?)?;

@@ -31,7 +31,13 @@ const PRELUDE: [(&str, &str); 7] = [
 ];
 
 /// Globals that do not exist here.
-const ABSENT: [&str; 4] = ["SharedArrayBuffer", "Atomics", "ShadowRealm", "WebAssembly"];
+const ABSENT: [&str; 5] = [
+    "SharedArrayBuffer",
+    "Atomics",
+    "ShadowRealm",
+    "TypedArray",
+    "WebAssembly",
+];
 
 const NATIVES: [(&str, Native, usize); 4] = [
     ("setTimeout", timers::set_timeout, 2),

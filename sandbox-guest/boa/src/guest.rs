@@ -6,14 +6,13 @@ use std::rc::Rc;
 use boa_engine::builtins::promise::PromiseState;
 use boa_engine::error::{EngineError, RuntimeLimitError};
 use boa_engine::object::builtins::JsPromise;
-use boa_engine::{Context, JsError, JsObject, JsResult, JsValue, NativeFunction, js_string};
+use boa_engine::{Context, JsError, JsObject, JsResult, JsValue};
 use sandbox_protocol::{ConsoleLevel, Resume, ScriptError, Start, Step, StepState};
 
 use crate::call;
 use crate::chance::Chance;
 use crate::changed;
 use crate::clock::GivenClock;
-use crate::explain::{self, Watched};
 use crate::failure;
 use crate::forms::{self, Unstartable};
 use crate::from_json;
@@ -38,8 +37,6 @@ pub struct Guest {
     run: Rc<Run>,
     /// The promise of the script's value, once it runs.
     value: Option<JsPromise>,
-    /// Where the script is watched, in a second look at a failed one.
-    watched: Option<Watched>,
 }
 
 impl std::fmt::Debug for Guest {
@@ -76,7 +73,6 @@ impl Guest {
             context,
             run: Rc::clone(run),
             value: None,
-            watched: None,
         })
     }
 
@@ -111,18 +107,6 @@ impl Guest {
         self.step(state)
     }
 
-    /// Starts a script that has failed once more, to find out where and why. Its
-    /// calls are answered as they were the first time; nothing leaves.
-    pub fn explain(&mut self, start: Start) -> Step {
-        self.watched = explain::watch(&start.script);
-        let native = NativeFunction::from_fn_ptr(explain::at);
-        // Where the watcher cannot be set, the script fails otherwise and nothing is learnt.
-        let _ =
-            self.context
-                .register_global_builtin_callable(js_string!(explain::WATCHER), 2, native);
-        self.start(start)
-    }
-
     fn launch(&mut self, script: &str, input: &[u8]) -> Result<(), Unstartable> {
         let context = &mut self.context;
         let depth_max = self.run.limits.get().json_depth_max;
@@ -138,8 +122,7 @@ impl Guest {
         };
         globals::set_input(input, context)?;
         stubs::install(script, &self.run, context)?;
-        let watched = self.watched.as_ref().map(|watched| watched.text.as_str());
-        self.value = Some(forms::start(script, watched, &self.run, context)?);
+        self.value = Some(forms::start(script, &self.run, context)?);
         Ok(())
     }
 
@@ -276,10 +259,7 @@ impl Guest {
         }
     }
 
-    fn step(&mut self, mut state: StepState) -> Step {
-        if let (StepState::Failed(error), Some(watched)) = (&mut state, &self.watched) {
-            watched.improve(error, &self.run.sightings.borrow());
-        }
+    fn step(&mut self, state: StepState) -> Step {
         self.run.rooms.borrow_mut().clear_out();
         let mut console = self.run.console.borrow_mut();
         Step {

@@ -14,7 +14,6 @@ mod clock;
 mod collation;
 mod collections;
 mod console;
-mod explain;
 mod failure;
 mod forms;
 mod from_json;

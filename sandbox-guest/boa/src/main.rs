@@ -73,26 +73,20 @@ fn stub(name: &str) -> Option<ServerStubs> {
     })
 }
 
-/// Once, and a script that fails once more, watched.
 fn run(start: Start) -> ExitCode {
     let now_ms = start.now_ms;
     let ended = Guest::new().map(|mut guest| {
-        let step = guest.start(start.clone());
+        let step = guest.start(start);
         drive(guest, step, now_ms)
     });
     match ended {
-        Ok(true) => return ExitCode::SUCCESS,
-        Ok(false) => println!("once more, watched:"),
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(why) => {
             eprintln!("{why}");
-            return ExitCode::FAILURE;
+            ExitCode::FAILURE
         }
     }
-    if let Ok(mut guest) = Guest::new() {
-        let step = guest.explain(start);
-        drive(guest, step, now_ms);
-    }
-    ExitCode::FAILURE
 }
 
 /// Answers calls and lets the clock jump until the script ends; true when it returned.

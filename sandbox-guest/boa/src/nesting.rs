@@ -14,6 +14,10 @@ pub(crate) const NESTING_MAX: usize = 200;
 /// descends for without any bracket: a long sum, many `else if`.
 pub(crate) const CHAIN_MAX: usize = 3_000;
 
+/// Statements that are the body of the one before, or its `else`, and labels before labels, all
+/// without any bracket: `if (a) for (;;) while (b) c()`. Brackets around them count twice.
+pub(crate) const HEADS_MAX: usize = 440;
+
 /// What an operator before its operand weighs in that chain, such as the `!` of
 /// `!!!x` or the arrow of `a=>b=>c`: the parser descends much further for it.
 const PREFIX_WEIGHT: usize = 15;
@@ -36,13 +40,35 @@ enum Before {
     Operator,
 }
 
+/// Statements that hang on each other inside one pair of brackets.
+#[derive(Clone, Copy, Default)]
+struct Level {
+    heads: usize,
+    elses: usize,
+    labels: usize,
+    /// The statement has ended, unless an `else` follows.
+    is_ended: bool,
+    is_last: bool,
+    /// These are the `${` of a template.
+    is_template: bool,
+}
+
+impl Level {
+    fn heads(self) -> usize {
+        self.heads + self.elses + self.labels
+    }
+}
+
 struct Scan<'a> {
     bytes: &'a [u8],
     at: usize,
     line: u32,
     line_start: usize,
-    /// Open brackets; true for the `${` of a template.
-    open: Vec<bool>,
+    /// What stands around the open brackets, from the outside in.
+    open: Vec<Level>,
+    here: Level,
+    /// The heads of the levels around.
+    heads_outside: usize,
     chain: usize,
     unbalanced_at: Option<(u32, u32)>,
 }
@@ -54,6 +80,8 @@ pub(crate) fn scan(source: &str) -> Nesting {
         line: 1,
         line_start: 0,
         open: Vec::new(),
+        here: Level::default(),
+        heads_outside: 0,
         chain: 0,
         unbalanced_at: None,
     };
@@ -88,8 +116,18 @@ impl Scan<'_> {
 
     fn run(&mut self) -> Option<(u32, u32)> {
         let mut before = Before::Operator;
+        let mut after_colon = false;
         while !self.ended() {
             let byte = self.peek(0);
+            let is_between = matches!(
+                (byte, self.peek(1)),
+                (b' ' | b'\t' | b'\r' | b'\n', _) | (b'/', b'/' | b'*')
+            );
+            // A label stands alone before its colon, and the next one right behind it.
+            if !(after_colon || is_between || byte == b':') {
+                self.here.labels = 0;
+            }
+            after_colon = byte == b':' || after_colon && is_between;
             match byte {
                 b'\'' | b'"' => {
                     self.string(byte);
@@ -106,19 +144,18 @@ impl Scan<'_> {
                     before = Before::Value;
                 }
                 b'(' | b'[' | b'{' => {
-                    self.open.push(false);
+                    self.opens(false);
                     self.step();
                     before = Before::Operator;
                 }
                 b')' | b']' | b'}' => {
                     self.chain = 0;
-                    let template = self.open.pop();
-                    if template.is_none() && self.unbalanced_at.is_none() {
-                        self.unbalanced_at = Some(self.place());
-                    }
+                    let is_template = self.here.is_template;
+                    self.closes();
+                    self.here.is_ended = byte == b'}';
                     self.step();
-                    before = match (template, byte) {
-                        (Some(true), b'}') => self.template_text(),
+                    before = match (is_template, byte) {
+                        (true, b'}') => self.template_text(),
                         // A block's end is followed by a statement, an object's by an operator;
                         // `}` before `/` is nearly always a block.
                         (_, b'}') => Before::Operator,
@@ -135,10 +172,18 @@ impl Scan<'_> {
                 }
                 b';' | b',' => {
                     self.chain = 0;
+                    (self.here.heads, self.here.labels) = (0, 0);
+                    self.here.is_ended = byte == b';';
                     self.step();
                     before = Before::Operator;
                 }
                 b'.' => self.step(),
+                b':' if before == Before::Value => {
+                    self.chain += 1;
+                    self.here.labels += 1;
+                    self.step();
+                    before = Before::Operator;
+                }
                 b'=' if self.peek(1) == b'>' => {
                     self.chain += PREFIX_WEIGHT;
                     self.step();
@@ -153,11 +198,50 @@ impl Scan<'_> {
                     before = Before::Operator;
                 }
             }
-            if self.open.len() > NESTING_MAX || self.chain > CHAIN_MAX {
+            let heads = self.heads_outside + self.here.heads();
+            let is_too_many = heads > 0 && heads + 2 * self.open.len() > HEADS_MAX;
+            if self.open.len() > NESTING_MAX || self.chain > CHAIN_MAX || is_too_many {
                 return Some(self.place());
             }
         }
         None
+    }
+
+    fn opens(&mut self, is_template: bool) {
+        self.heads_outside += self.here.heads();
+        let inner = Level {
+            is_template,
+            ..Level::default()
+        };
+        self.open.push(std::mem::replace(&mut self.here, inner));
+    }
+
+    fn closes(&mut self) {
+        match self.open.pop() {
+            Some(around) => {
+                self.heads_outside -= around.heads();
+                self.here = around;
+            }
+            None if self.unbalanced_at.is_none() => self.unbalanced_at = Some(self.place()),
+            None => {}
+        }
+    }
+
+    /// Whether this word goes on with the statements around it, and how.
+    fn hangs_on(&mut self, word: &[u8]) {
+        let here = &mut self.here;
+        let is_else = word == b"else";
+        let is_head = matches!(word, b"if" | b"for" | b"while" | b"with" | b"do");
+        // What is no head and no `else` is the last of those that hang on each other.
+        if !is_else && (here.is_ended || here.is_last && is_head) {
+            (here.heads, here.elses) = (0, 0);
+        }
+        (here.is_ended, here.is_last) = (false, !is_else && !is_head);
+        if is_else {
+            (here.heads, here.elses) = (0, here.elses + 1);
+        } else if is_head {
+            here.heads += 1;
+        }
     }
 
     fn word(&mut self) -> Before {
@@ -169,7 +253,10 @@ impl Scan<'_> {
         {
             self.at += 1;
         }
-        match self.bytes.get(start..self.at).unwrap_or_default() {
+        let bytes = self.bytes;
+        let word = bytes.get(start..self.at).unwrap_or_default();
+        self.hangs_on(word);
+        match word {
             b"await" | b"typeof" | b"void" | b"delete" | b"new" | b"yield" | b"do" => {
                 self.chain += PREFIX_WEIGHT;
                 Before::Operator
@@ -220,7 +307,7 @@ impl Scan<'_> {
                 b'$' if self.peek(1) == b'{' => {
                     self.step();
                     self.step();
-                    self.open.push(true);
+                    self.opens(true);
                     return Before::Operator;
                 }
                 _ => self.step(),
@@ -271,7 +358,7 @@ impl Scan<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{NESTING_MAX, scan};
+    use super::{HEADS_MAX, NESTING_MAX, scan};
 
     #[track_caller]
     fn fine(source: &str) {
@@ -315,6 +402,54 @@ mod tests {
                 .too_deep_at
                 .is_some()
         );
+    }
+
+    #[test]
+    fn statements_that_hang_on_each_other_count_too() {
+        for one in [
+            "if(0)",
+            "if(0);else ",
+            "if(0){}else ",
+            "if(0)x()\nelse ",
+            "for(let i=0;i<0;)",
+            "while(0)",
+            "while /* a */ (f(1,2))",
+            "do ",
+            "a:",
+            "a: /* b */\n",
+        ] {
+            let script = one.repeat(HEADS_MAX + 1);
+            assert!(scan(&script).too_deep_at.is_some(), "{one}");
+            fine(&format!("{};", one.repeat(HEADS_MAX / 4)));
+        }
+        let parts = format!("{}{{", "if(0)".repeat(50)).repeat(HEADS_MAX / 50 + 1);
+        assert!(scan(&parts).too_deep_at.is_some());
+        assert!(
+            scan(&"(function(){if(0)if(0)".repeat(95))
+                .too_deep_at
+                .is_some()
+        );
+        fine(&"(function(){if(0)".repeat(80));
+    }
+
+    #[test]
+    fn statements_one_after_the_other_do_not() {
+        for one in [
+            "if (a) b()\n",
+            "if (a) { b() }\n",
+            "if (a) b; else c;\n",
+            "if (a) b()\nelse c()\n",
+            "for (const a of b) for (const c of a) d(c)\n",
+            "case 1: case 2: a(); break\n",
+            "case a:\n",
+            "a = b ? c : d\n",
+            "o = { a: b, c: d, e: { f: g } }\n",
+            "do a(); while (b)\n",
+            "while (a) !b\n",
+            "x: for (;;) break x\n",
+        ] {
+            fine(&one.repeat(2 * HEADS_MAX));
+        }
     }
 
     #[test]

@@ -15,7 +15,6 @@ use crate::chance::Chance;
 use crate::changed::{Rooms, Shifts};
 use crate::clock::GivenClock;
 use crate::console::Console;
-use crate::explain::Sightings;
 use crate::place::Place;
 use crate::timers::Timers;
 
@@ -65,8 +64,6 @@ pub(crate) struct Run {
     pub(crate) was_too_deep: Cell<bool>,
     /// Long texts that the script makes longer.
     pub(crate) rooms: RefCell<Rooms>,
-    /// What a second look at a failed script has found.
-    pub(crate) sightings: RefCell<Sightings>,
 }
 
 /// The limits of a run that has not been told its own.
@@ -98,7 +95,6 @@ impl Run {
             was_too_deep: Cell::new(false),
             rooms: RefCell::default(),
             script_lines: Cell::new(0),
-            sightings: RefCell::default(),
         }
     }
 

@@ -329,17 +329,25 @@ impl Encoder {
     fn record(&mut self, object: &JsObject, context: &mut Context) -> Result<(), Refusal> {
         self.push(b"{")?;
         let mut first = true;
-        self.own_members(object, &mut first, context)?;
+        self.own_members(object, &[], &mut first, context)?;
         self.push(b"}")
     }
 
     fn own_members(
         &mut self,
         object: &JsObject,
+        but: &[&str],
         first: &mut bool,
         context: &mut Context,
     ) -> Result<(), Refusal> {
         for key in enumerable_keys(object, context)? {
+            let is_said = |key: &PropertyKey| match key {
+                PropertyKey::String(name) => but.iter().any(|said| name == *said),
+                _ => false,
+            };
+            if is_said(&key) {
+                continue;
+            }
             let value = object.get(key.clone(), context)?;
             let name = match key {
                 PropertyKey::String(name) => name,
@@ -409,7 +417,8 @@ impl Encoder {
             let value = error.get(name.clone(), context)?;
             self.member(&name, &value, &mut first, context)?;
         }
-        self.own_members(error, &mut first, context)?;
+        // Many errors have a name or a message of their own, and have said them.
+        self.own_members(error, &["name", "message"], &mut first, context)?;
         self.push(b"}")
     }
 }
@@ -464,3 +473,6 @@ pub(crate) fn enumerable_keys(
     });
     Ok(keys)
 }
+
+#[cfg(test)]
+mod tests;

@@ -120,7 +120,7 @@ fn check_exports(wasm: &[u8]) -> Result<(), FactoryError> {
             }
         }
     }
-    for name in ["memory", "alloc", "start", "resume", "explain", "landmark"] {
+    for name in ["memory", "alloc", "start", "resume", "landmark"] {
         if !exported.iter().any(|export| export == name) {
             return Err(FactoryError::ExportMissing(name));
         }

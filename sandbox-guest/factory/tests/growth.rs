@@ -188,6 +188,44 @@ fn no_built_in_of_ours_grows_faster_than_n_log_n() {
     assert!(growth > GROWTH_MAX, "{growth}");
 }
 
+/// Scripts that are as long as it takes.
+#[test]
+fn reading_a_script_takes_time_that_goes_with_its_length() {
+    // Functions are left out: with their number the engine's own time grows faster.
+    let scripts = [
+        ("appends on one line", "s+='a';"),
+        ("appends on one line, wide", "s+='é';"),
+        ("appends, one a line", "s+='a';\n"),
+    ];
+    let module = guest();
+    for (name, script) in scripts {
+        let script = |n| format!("let s='';{}return 0", script.repeat(n));
+        let fuel = |n| spent(&module, start(script(n))).fuel;
+        let nothing = fuel(1);
+        let [once, four_times] = [1_000, 4_000].map(|n| fuel(n) - nothing);
+        let times = four_times as f64 / once as f64;
+        println!("{name}: {once}, {four_times}, {times:.2} times");
+        assert!(
+            times < 5.0,
+            "{name}: {times:.2} times as much for four times the script"
+        );
+    }
+}
+
+#[test]
+fn a_text_that_was_appended_to_and_is_no_more_takes_no_room() {
+    let module = guest();
+    let memory = |rounds| {
+        let script = format!(
+            "const piece = 'x'.repeat(65536)\nfor (let i = 0; i < {rounds}; i++) {{ let s = ''; while (s.length < 4e7) s += piece }}"
+        );
+        spent(&module, start(script)).memory_bytes
+    };
+    let [one, six] = [memory(1), memory(6)];
+    println!("{one} bytes for one, {six} for six");
+    assert!(six < one * 3 / 2, "{one} bytes for one, {six} for six");
+}
+
 fn guest() -> Module {
     let mut config = Config::new();
     config
@@ -199,13 +237,19 @@ fn guest() -> Module {
 
 /// What it takes at n and at 4n, and how many times as much that is.
 fn growth(module: &Module, script: &str) -> (u64, u64, f64) {
-    let nothing = fuel(module, "0", N);
-    let [once, four_times] = [N, N * 4].map(|n| fuel(module, script, n) - nothing);
+    let nothing = spent(module, start_of("0", N)).fuel;
+    let [once, four_times] = [N, N * 4].map(|n| spent(module, start_of(script, n)).fuel - nothing);
     (once, four_times, four_times as f64 / once as f64)
 }
 
-/// Instructions that a run takes from its start to its end.
-fn fuel(module: &Module, script: &str, n: u64) -> u64 {
+/// What a run takes from its start to its end.
+struct Spent {
+    /// Instructions.
+    fuel: u64,
+    memory_bytes: usize,
+}
+
+fn spent(module: &Module, start: Start) -> Spent {
     const TANK: u64 = 1 << 50;
     let mut store = Store::new(module.engine(), ());
     store.set_fuel(TANK).unwrap();
@@ -214,13 +258,13 @@ fn fuel(module: &Module, script: &str, n: u64) -> u64 {
     let alloc = guest
         .get_typed_func::<u32, u32>(&mut store, "alloc")
         .unwrap();
-    let start = guest
+    let begin = guest
         .get_typed_func::<(), u64>(&mut store, "start")
         .unwrap();
-    let frame = encode_start(&start_of(script, n)).unwrap();
+    let frame = encode_start(&start).unwrap();
     let at = alloc.call(&mut store, frame.len() as u32).unwrap();
     memory.write(&mut store, at as usize, &frame).unwrap();
-    let answer = start.call(&mut store, ()).unwrap();
+    let answer = begin.call(&mut store, ()).unwrap();
     let mut step = vec![0; answer as u32 as usize];
     memory
         .read(&store, (answer >> 32) as usize, &mut step)
@@ -228,9 +272,13 @@ fn fuel(module: &Module, script: &str, n: u64) -> u64 {
     let state = decode_step(&step).unwrap().state;
     assert!(
         matches!(state, StepState::Done { .. }),
-        "{script}: {state:?}"
+        "{:.200}: {state:?}",
+        start.script
     );
-    TANK - store.get_fuel().unwrap()
+    Spent {
+        fuel: TANK - store.get_fuel().unwrap(),
+        memory_bytes: memory.data_size(&store),
+    }
 }
 
 fn start_of(script: &str, n: u64) -> Start {
@@ -238,10 +286,14 @@ fn start_of(script: &str, n: u64) -> Start {
         true => script.to_owned(),
         false => format!("return {script}"),
     };
+    start(format!(
+        "const N = {n}, many = (f) => Array.from({{ length: N }}, (_, i) => f(i));\n{body}"
+    ))
+}
+
+fn start(script: String) -> Start {
     Start {
-        script: format!(
-            "const N = {n}, many = (f) => Array.from({{ length: N }}, (_, i) => f(i));\n{body}"
-        ),
+        script,
         script_name: "script.js".to_owned(),
         stubs: Vec::new(),
         input: Vec::new(),

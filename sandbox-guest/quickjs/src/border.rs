@@ -4,7 +4,7 @@
 //! - `plan()` answers the address of [`crate::plan::PLAN`], for the factory.
 //! - `landmark()` answers the address of [`crate::landmark::LANDMARK`].
 //! - `alloc(length)` answers where the host may write that many bytes.
-//! - `start()`, `explain()` and `resume()` read the frame that was written there, run, and
+//! - `start()` and `resume()` read the frame that was written there, run, and
 //!   answer the step's frame as address in the upper and length in the lower
 //!   half of a 64-bit word. It is valid until the next call of any export.
 
@@ -13,8 +13,8 @@
 use std::cell::{Cell, RefCell};
 use std::ptr;
 
+use sandbox_protocol::Step;
 use sandbox_protocol::codec::{decode_start, encode_step, take_resume};
-use sandbox_protocol::{Step, StepState};
 
 use crate::landmark::{self, LANDMARK};
 use crate::plan::PLAN;
@@ -95,19 +95,6 @@ pub extern "C" fn start() -> u64 {
         }
         Err(error) => end(&error.to_string()),
     }
-}
-
-/// A second look has nothing to add: this engine says at once where and why.
-///
-// SAFETY: the name belongs to this module alone.
-#[unsafe(no_mangle)]
-pub extern "C" fn explain() -> u64 {
-    answer(|_| Step {
-        console: Vec::new(),
-        console_dropped_bytes: 0,
-        calls: Vec::new(),
-        state: StepState::Deadlocked,
-    })
 }
 
 // SAFETY: the name belongs to this module alone.

@@ -10,8 +10,10 @@ use anyhow::{Context, Result};
 use crate::paths;
 
 /// Files and folders, from the project's root.
-const ALL: [&str; 17] = [
+const ALL: [&str; 19] = [
     "sandbox-guest/boa/src/chance.rs",
+    "sandbox-guest/boa/src/collation",
+    "sandbox-guest/boa/src/collation.rs",
     "sandbox-guest/boa/src/landmark.rs",
     "sandbox-guest/boa/src/nesting.rs",
     "sandbox-guest/boa/src/plan.rs",

@@ -15,7 +15,7 @@ use boa_interner::{Interner, Sym};
 use rustc_hash::FxHashSet;
 
 use super::Edit;
-use crate::explain::spans::Text;
+use super::spans::Text;
 
 pub(super) fn edits(
     script: &str,

@@ -2,7 +2,7 @@
 
 use sandbox_protocol::{GuestLimits, ScriptError, Start, Step, StepState};
 
-use super::changed;
+use super::{changed, spans};
 use crate::Guest;
 
 /// The engine's parser takes more stack than a test's thread has.
@@ -29,13 +29,15 @@ fn start(script: &str) -> Start {
 
 /// What both forms of a script come to: changed, and as it was written.
 fn both(script: &'static str) -> [Step; 2] {
+    [false, true].map(|as_written| run(script, as_written))
+}
+
+fn run(script: &'static str, as_written: bool) -> Step {
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
     let run = move || {
-        [false, true].map(|as_written| {
-            let mut guest = Guest::new().unwrap();
-            guest.takes_scripts_as_written(as_written);
-            guest.start(start(script))
-        })
+        let mut guest = Guest::new().unwrap();
+        guest.takes_scripts_as_written(as_written);
+        guest.start(start(script))
     };
     thread.spawn(run).unwrap().join().unwrap()
 }
@@ -207,6 +209,168 @@ fn calls_that_go_too_deep_are_an_error_that_can_be_caught() {
     ] {
         let [changed, _] = both(script);
         assert_eq!(end(&changed).as_deref(), Ok(expected), "{script}");
+    }
+}
+
+#[test]
+fn whatever_calls_itself_can_be_caught() {
+    for script in [
+        "const f = () => f(); f()",
+        "const f = (n) => n + f(n + 1); f(0)",
+        "const f = (n) => f?.(n) ?? 0; f(1)",
+        "const f = (a) => a.x?.y || f(a) ? 1 : 2; f({})",
+        "const f = async (n) => 1 + await f(n); await f(1)",
+        "const f = (a) => a = f(a); f()",
+        "const f = (a) => /* why */ f(a), g = 1; const h = (a) => h(a); h(1)",
+        "const o = { toJSON() { return JSON.stringify(o) } }; JSON.stringify(o)",
+        "const f = () => [2, 1].sort(() => f()); f()",
+        "let g; const before = () => { g(); return 0 }; g = () => [2, 1].sort(before); g()",
+        "const f = (s) => s.replace(/a/, f); f('a')",
+        "const f = (s) => 'a-b'.replaceAll('-', f); f('a')",
+        "const f = (k, v) => JSON.parse('1', f); f()",
+        "const f = () => JSON.stringify({ a: 1 }, f); f()",
+        "const f = () => [1].map(f); f()",
+        "const f = () => Array.from([1], f); f()",
+        "const f = () => [1, 2].reduce(f); f()",
+        "class A { constructor() { Reflect.construct(A, []) } } new A()",
+        "class A { constructor() { this.a = new this.constructor() } } new A()",
+        "class A { } class B extends A { constructor() { super(); new B() } } new B()",
+        "class A { m() { return new B().m() } } class B extends A { m() { return super.m() } } new B().m()",
+        "const A = class { #m() { return this.#m() } m() { return this.#m() } }; new A().m()",
+        "const o = { get x() { return o.x } }; o.x",
+        "const o = { set x(v) { o.x = v } }; o.x = 1",
+        "const o = {}; Object.defineProperty(o, 'x', { get: () => o.x }); o.x",
+        "const o = Object.create(null, { x: { get() { return o.x } } }); o.x",
+        "const p = new Proxy({}, { get(t, k) { return p[k] } }); p.x",
+        "const p = new Proxy({}, { has(t, k) { return k in p } }); 'a' in p",
+        "const p = new Proxy(() => 0, { apply() { return p() } }); p()",
+        "const o = () => ({ valueOf() { return o() + 1 } }); o() + 1",
+        "const o = () => ({ toString() { return `${o()}` } }); String(o())",
+        "const o = () => ({ ['toString']() { return `${o()}` } }); String(o())",
+        "const o = () => { const it = {}; it['toString'] = () => `${o()}`; return it }; String(o())",
+        "const o = { [Symbol.iterator]() { return [...o] } }; [...o]",
+        "const o = { [Symbol.toPrimitive]: () => +o }; +o",
+        "function* g() { yield* g() } [...g()]",
+        "function* g(it) { for (const x of it) yield x } let it = [1]; for (let i = 0; i < 900; i++) it = g(it); [...it]",
+        "const o = { f() { return o['f']() } }; o.f()",
+        "const y = (g) => g(g); y(y)",
+        "((g) => g(g))((g) => g(g))",
+        "let f = () => 0; for (let i = 0; i < 900; i++) { const g = f; f = () => g() + 1 } f()",
+        "const all = []; for (let i = 0; i < 900; i++) all.push({ run: () => (all[i + 1] ?? all[0]).run() }); all[0].run()",
+        "const f = function () { return f.call(this) }; f()",
+        "const f = function (g) { return g.apply(this, [g]) }; f(f)",
+        "const f = () => Reflect.apply(f, undefined, []); f()",
+        "const f = () => Reflect.apply(Reflect.apply, undefined, [f, undefined, []]); f()",
+        "const walk = { down: (n) => step(n) }; const step = (n) => walk.down(n); walk.down(1)",
+        "const steps = []; const step = () => steps[0](); steps.push(step); step()",
+        "const tag = () => tag`a`; tag`a`",
+        "const self = { go: undefined }; const go = () => self.go(); self.go = go; self.go()",
+        "const o = { a() { return this.b() }, b() { const { a } = this; return a.call(this) } }; o.a()",
+        "const o = { go() { return o?.go?.() } }; o.go()",
+    ] {
+        let whole = format!("try {{ {script} }} catch (e) {{ return e.name }}");
+        caught(whole.leak());
+    }
+    for script in [
+        "const f = async () => { await f() }; return await f().then(() => 0, (e) => e.name)",
+        "const f = async () => { await f() }; return (await Promise.allSettled([f()]))[0].reason.name",
+        "const f = () => f(); try { f() } finally { return 'RangeError' }",
+    ] {
+        caught(script);
+    }
+}
+
+#[track_caller]
+fn caught(script: &'static str) {
+    let state = run(script, false).state;
+    let value = b"\"RangeError\"".to_vec();
+    assert_eq!(state, StepState::Done { value }, "{script}");
+}
+
+#[test]
+fn what_calls_nothing_of_its_own_is_not_asked() {
+    for script in [
+        "try { return rows.map((r) => r.name.trim().toLowerCase()) } catch {}",
+        "try { return rows.filter((r) => r.n > 1).sort((a, b) => a.n - b.n).reduce((s, r) => s + r.n, 0) } catch {}",
+        "const of = (line) => { const [a, b] = line.split(','); return { a: Number(a), b } }; try { return of('1,2') } catch {}",
+        "const load = async (id) => { try { return await db.get({ id }) } catch (e) { return { id, error: e.message } } }; return await Promise.all([1, 2].map(load))",
+        "class Late extends Error { constructor(by) { const s = `${by}`; throw new Error(s) } } try { new Late(1) } catch {}",
+        "function a() { return b() + 1 } function b() { return c().length } function c() { return 'x' } try { a() } catch {}",
+        "const o = { total: 0, add(n) { this.total += n } }; try { o.add(1) } catch {}",
+    ] {
+        let asks = changed(script).is_some_and(|changed| changed.asks_for_depth);
+        assert!(!asks, "{script}: {:?}", changed(script));
+    }
+}
+
+#[test]
+fn a_call_of_ours_does_not_count() {
+    let deepest = [false, true].map(|as_written| {
+        let ends = |depth: &u32| {
+            let script = format!(
+                "let s = '', n = 0; const more = () => {{ s += 'a'; n += 1; if (n < {depth}) more(); }}; more(); return n"
+            );
+            let step = run(script.leak(), as_written);
+            matches!(step.state, StepState::Done { .. })
+        };
+        (190..210).filter(ends).max()
+    });
+    assert_eq!(deepest[0], deepest[1]);
+}
+
+#[test]
+fn a_name_that_is_written_with_escapes_is_a_name() {
+    let script = r"let \u0061irlock_append = 'mine', s = ''; s += 'a'; try { f() } catch {} function f() { f() } return airlock\u005fdepth_of + airlock\u005fappend + s; const airlock\u005fdepth = 1, airlock_depth_of = 2";
+    let made = changed(script).unwrap();
+    assert_eq!(made.names(), ["airlock_append_", "airlock_depth__"]);
+    let script =
+        r"let \u0061irlock_append = 'mine', s = ''; s += 'a'; return airlock_\u0061ppend + s";
+    let [changed, as_written] = both(script);
+    assert_eq!(end(&changed).as_deref(), Ok("\"minea\""));
+    assert_eq!(end(&changed), end(&as_written));
+}
+
+#[test]
+fn places_are_found_on_long_lines_and_among_wide_characters() {
+    let text = spans::Text::new("aé€😀b\n\nü");
+    let offset = |line, column| text.offset(boa_ast::Position::new(line, column));
+    let first: Vec<_> = (1..=6).map(|column| offset(1, column)).collect();
+    assert_eq!(first, [0, 1, 3, 6, 10, 11].map(Some));
+    assert_eq!(
+        [offset(2, 1), offset(3, 1), offset(3, 2)],
+        [12, 13, 15].map(Some)
+    );
+    assert_eq!([offset(3, 3), offset(4, 1), offset(9, 9)], [None; 3]);
+    for length in [63, 64, 65, 127, 128, 1000] {
+        let line = "é".repeat(length);
+        let script = format!("{line}\n{line}");
+        let text = spans::Text::new(&script);
+        let offset = |line, column| text.offset(boa_ast::Position::new(line, column));
+        for column in 0..length {
+            let number = u32::try_from(column + 1).unwrap();
+            assert_eq!(offset(1, number), Some(column * 2));
+            assert_eq!(offset(2, number), Some((length + column) * 2 + 1));
+        }
+        let behind = u32::try_from(length + 1).unwrap();
+        assert_eq!(offset(2, behind), Some(script.len()));
+    }
+}
+
+#[test]
+fn columns_are_counted_back_on_every_line() {
+    let script =
+        "let s = '';\n".to_owned() + &"s += 'é'; f(s); ".repeat(300) + "\n s += `€\n`; f(s)";
+    let made = changed(&script).unwrap();
+    for (number, (line, own)) in made.text.lines().zip(script.lines()).enumerate() {
+        let column = |line: &str, at| u32::try_from(line[..at].chars().count() + 1).unwrap();
+        let now = line.match_indices("f(s)").map(|(at, _)| column(line, at));
+        let before: Vec<_> = own
+            .match_indices("f(s)")
+            .map(|(at, _)| column(own, at))
+            .collect();
+        let line = u32::try_from(number + 1).unwrap();
+        let back: Vec<_> = now.map(|column| made.shifts.column(line, column)).collect();
+        assert_eq!(back, before);
     }
 }
 
