@@ -81,24 +81,22 @@ fn begin() -> &'static mut Parts {
     if memory_grow(0, missing) == usize::MAX {
         std::process::abort();
     }
-    let mut parts = Parts {
-        small: Small::new(),
-        large: Dlmalloc::new(),
-        together: Together::new(at + own_bytes),
-        is_settled: false,
-    };
-    // dlmalloc would begin where this heap is: what it is asked for first is more than that.
-    // SAFETY: nobody has seen the block.
+    let place = ptr::with_exposed_provenance_mut::<Parts>(at);
+    // SAFETY: the room is aligned, large enough, and nobody else's; nobody has seen the block.
     unsafe {
+        place.write(Parts {
+            small: Small::new(),
+            large: Dlmalloc::new(),
+            together: Together::new(at + own_bytes),
+            is_settled: false,
+        });
+        *HEAP.0.get() = place;
+        // dlmalloc would begin where this heap is: what it is asked for first is more than that.
+        // It knows its own address from here on.
+        let parts = &mut *place;
         let first = parts.large.malloc(WASM_PAGE_BYTES, GRAIN_BYTES);
         parts.large.free(first, WASM_PAGE_BYTES, GRAIN_BYTES);
-    }
-    let place = ptr::with_exposed_provenance_mut::<Parts>(at);
-    // SAFETY: the room is aligned, large enough, and nobody else's.
-    unsafe {
-        place.write(parts);
-        *HEAP.0.get() = place;
-        &mut *place
+        parts
     }
 }
 
