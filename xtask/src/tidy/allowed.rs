@@ -34,11 +34,6 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "the list of blocks is memory that the factory reads",
     },
     Exception {
-        rule: Rule::Length,
-        path: "sandbox-guest/boa/src/collation.rs",
-        reason: "one order with its tests, in a file that two guests read from their own places",
-    },
-    Exception {
         rule: Rule::Unsafe,
         path: "sandbox-guest/factory/src/main.rs",
         reason: "naming the processor features that an image may use has no safe form",
