@@ -28,7 +28,7 @@ pub enum Compared {
 
 use Compared::{LeftOut, Never, NotMadeUp, Unordered};
 
-pub const DIFFERENCES: [EngineDifference; 41] = [
+pub const DIFFERENCES: [EngineDifference; 45] = [
     EngineDifference {
         name: "words of errors",
         boa: "Boa's",
@@ -245,9 +245,9 @@ pub const DIFFERENCES: [EngineDifference; 41] = [
         compared: NotMadeUp,
     },
     EngineDifference {
-        name: "characters of large numbers",
-        boa: "`String.fromCharCode(1e21)` is U+FFFF",
-        quickjs: "U+0000, as specified",
+        name: "large numbers as small integers",
+        boa: "`String.fromCharCode(1e21)` is U+FFFF, `new Int16Array([1e21])` holds -1",
+        quickjs: "zero, as specified",
         why: "a fault of Boa's; nobody means such a number",
         compared: NotMadeUp,
     },
@@ -309,7 +309,11 @@ pub const DIFFERENCES: [EngineDifference; 41] = [
         boa: "writes every item back, and throws",
         quickjs: "writes those that moved",
         why: "only an item that is read-only can tell",
-        compared: LeftOut(&[&["sort.call("], &["Object.freeze(list)", "sort"]]),
+        compared: LeftOut(&[
+            &["sort.call("],
+            &["Object.freeze(list)", "sort"],
+            &["writable", "sort"],
+        ]),
     },
     EngineDifference {
         name: "labels of loops inside loops",
@@ -345,7 +349,7 @@ pub const DIFFERENCES: [EngineDifference; 41] = [
     },
     EngineDifference {
         name: "names in their own declaration",
-        boa: "`let b = (b = 1)` assigns",
+        boa: "`let b = (b = 1)` and `b = 1; let b` assign",
         quickjs: "`for (let { x: n = n } of items)` reads",
         why: "each misses one of the places where a `ReferenceError` is specified",
         compared: NotMadeUp,
@@ -358,7 +362,39 @@ pub const DIFFERENCES: [EngineDifference; 41] = [
         compared: LeftOut(&[
             &["new Promise(class"],
             &["new Promise((class"],
-            &["Promise", "extends Set"],
+            &["Promise(", "extends "],
         ]),
+    },
+    EngineDifference {
+        name: "bound asynchronous functions",
+        boa: "have the prototype of what is bound, as specified",
+        quickjs: "have that of plain functions",
+        why: "a fault of QuickJS's",
+        compared: LeftOut(&[
+            &[".bind(", "async"],
+            &[".bind(", "function*"],
+            &[".bind(", "class"],
+        ]),
+    },
+    EngineDifference {
+        name: "what a reviver is told of the text",
+        boa: "the text of every plain value",
+        quickjs: "not that of an empty text",
+        why: "a fault of QuickJS's",
+        compared: LeftOut(&[&["JSON.parse", "log(c)"], &["JSON.parse", "{ source }"]]),
+    },
+    EngineDifference {
+        name: "typed arrays as people read them",
+        boa: "`toLocaleString` puts a blank behind commas",
+        quickjs: "puts none",
+        why: "the language leaves it open",
+        compared: NotMadeUp,
+    },
+    EngineDifference {
+        name: "errors of a `catch` that has a `finally`",
+        boa: "`catch { throw e } finally { f() }` ends the script without a word where `f` catches an error of its own",
+        quickjs: "go on, as specified",
+        why: "a fault of Boa's compiler",
+        compared: NotMadeUp,
     },
 ];

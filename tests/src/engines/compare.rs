@@ -108,10 +108,13 @@ fn lines(shown: Shown, script: &str) -> Vec<String> {
                 false => String::new(),
             };
             let (code, ticket) = (error.code, error.ticket);
-            format!(
-                "failed {} {said} {code} {ticket:?} line {}",
-                error.name, error.line
-            )
+            // Where a text stops being a script each parser says in its own way.
+            let line = if error.name == "SyntaxError" {
+                0
+            } else {
+                error.line
+            };
+            format!("failed {} {said} {code} {ticket:?} line {line}", error.name)
         }
         End::Other(state) => state,
         End::Limit(limit) => format!("limit {limit}"),

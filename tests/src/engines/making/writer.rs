@@ -239,7 +239,7 @@ impl Writer {
             match name {
                 "nothing" => {}
                 "var" => text.push_str(self.any_name()),
-                "new" => text.push_str(&self.new_name()),
+                "new" => text.push_str(&self.new_name(way.starts_with("for "))),
                 "par" => text.push_str(&self.parameter()),
                 "fresh" => {
                     self.fresh += 1;
@@ -269,11 +269,12 @@ impl Writer {
         shown.copied().unwrap_or("i")
     }
 
-    /// A name that its block does not have yet.
-    fn new_name(&mut self) -> String {
+    /// A name that its block does not have yet. Only the head of a loop takes one that is used
+    /// elsewhere: what is used before it is declared is no matter of these scripts.
+    fn new_name(&mut self, is_of_loop: bool) -> String {
         let name = self.any_name();
         match self.blocks.last_mut() {
-            Some(declared) if !declared.contains(&name) => {
+            Some(declared) if is_of_loop && !declared.contains(&name) => {
                 declared.push(name);
                 self.hidden.push(name);
                 name.to_owned()
