@@ -34,7 +34,7 @@ pub use finding::{Finding, FindingCode, Severity};
 pub use form::Form;
 pub use names::is_global;
 pub(crate) use results::OF_AN_ARRAY;
-pub use surface::Surface;
+pub use surface::{Absent, Surface};
 pub use weight::{STACK_BYTES_MIN, Weight};
 
 use finding::Findings;

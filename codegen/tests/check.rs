@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use codegen::check::{Checked, Surface, check};
+use codegen::check::{Absent, Checked, Finding, Surface, check};
 use codegen::description::Description;
 use codegen::stub::StubTable;
 use serde_json::Value;
@@ -152,4 +152,51 @@ fn a_script_that_is_wrong_all_over_is_told_the_first_of_it() {
         "{}",
         call.findings_dropped
     );
+}
+
+#[test]
+fn a_script_that_names_a_server_which_is_not_there_is_told_why_and_what_next() {
+    let absent = |global: &str| Absent {
+        global: global.to_owned(),
+        why: "cannot be reached now: it does not answer".to_owned(),
+        next: "Run the script again later.".to_owned(),
+    };
+    let absent = [absent("maps"), absent("maps_old")];
+    let told = |script: &str| -> Vec<String> {
+        let table = StubTable::default();
+        let surface = Surface::new(&table, &[]).without(&absent);
+        let checked = check("script", script, &surface);
+        let line = |it: &Finding| {
+            let suggestion = it.suggestion.as_deref().unwrap_or_default();
+            format!(
+                "{} {}: {} {suggestion}",
+                it.line,
+                it.severity.as_str(),
+                it.message
+            )
+        };
+        checked.findings.iter().map(line).collect()
+    };
+    let of = |global: &str| {
+        format!(
+            "error: the server `{global}` cannot be reached now: it does not answer Run the script again later."
+        )
+    };
+    for (script, global) in [
+        ("return await maps.route({})", "maps"),
+        ("return await maps_route({})", "maps"),
+        ("return await maps_old.route({})", "maps_old"),
+        ("return await maps_old_route({})", "maps_old"),
+        ("const it = maps; return it", "maps"),
+    ] {
+        assert_eq!(told(script), [format!("1 {}", of(global))], "{script}");
+    }
+    for script in [
+        "if (typeof maps === 'undefined') return 1",
+        "const maps = {route: () => 1}; return maps.route()",
+    ] {
+        assert_eq!(told(script), Vec::<String>::new(), "{script}");
+    }
+    // Another name is another matter.
+    assert!(told("return await mapsx.route({})")[0].contains("there is no server `mapsx`"));
 }

@@ -7,6 +7,7 @@ use oxc_span::GetSpan;
 
 use super::finding::{FindingCode, Severity};
 use super::reading::Reading;
+use super::surface::Absent;
 use crate::names::is_known_global;
 
 /// Globals of a script that the list of names which servers may not take lacks.
@@ -148,6 +149,9 @@ impl Reading<'_, '_, '_> {
         if !self.findings.wants(Severity::Error) {
             return self.findings.count(nodes.len());
         }
+        if let Some(absent) = self.surface.absent(name) {
+            return self.absent(absent, nodes);
+        }
         let (local, suggestion) = self.instead_of(name);
         for (number, node) in nodes.iter().enumerate() {
             if !self.findings.wants(Severity::Error) {
@@ -170,6 +174,19 @@ impl Reading<'_, '_, '_> {
             } else {
                 self.error(*node, FindingCode::UnknownName, at, message, suggestion);
             }
+        }
+    }
+
+    /// The server is known, and not there.
+    fn absent(&mut self, absent: &Absent, nodes: &[NodeId]) {
+        for (number, node) in nodes.iter().enumerate() {
+            if !self.findings.wants(Severity::Error) {
+                return self.findings.count(nodes.len() - number);
+            }
+            let at = self.kind(*node).span().start;
+            let message = format!("the server `{}` {}", absent.global, absent.why);
+            let next = Some(absent.next.clone());
+            self.error(*node, FindingCode::UnknownServer, at, message, next);
         }
     }
 

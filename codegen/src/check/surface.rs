@@ -12,6 +12,18 @@ pub struct Surface<'a> {
     descriptions: &'a [Description],
     told: &'a [bool],
     lacking: &'a [&'a str],
+    absent: &'a [Absent],
+}
+
+/// A server of which a script may speak, and whose tools are not there now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Absent {
+    /// The global that would carry it.
+    pub global: String,
+    /// The rest of a sentence about it.
+    pub why: String,
+    /// What can be done about it.
+    pub next: String,
 }
 
 /// One tool as a script can mean it.
@@ -33,6 +45,7 @@ impl<'a> Surface<'a> {
             descriptions,
             told: &[],
             lacking: &[],
+            absent: &[],
         }
     }
 
@@ -48,6 +61,22 @@ impl<'a> Surface<'a> {
     #[must_use]
     pub fn lacking(self, lacking: &'a [&'a str]) -> Self {
         Self { lacking, ..self }
+    }
+
+    /// Servers that are known, and not there: a script that names one is told so.
+    #[must_use]
+    pub fn without(self, absent: &'a [Absent]) -> Self {
+        Self { absent, ..self }
+    }
+
+    /// The absent server that a name is about, be it the global or a tool's flat name.
+    pub(super) fn absent(&self, name: &str) -> Option<&'a Absent> {
+        let is_about = |it: &&Absent| {
+            let rest = name.strip_prefix(&*it.global);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        };
+        let about = self.absent.iter().filter(is_about);
+        about.max_by_key(|it| it.global.len())
     }
 
     pub(super) fn lacks(&self, name: &str) -> bool {
