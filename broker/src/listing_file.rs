@@ -5,9 +5,13 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use airlock_core::id::Digest;
 use airlock_core::json::{self, Bounds};
+use codegen::later::Text;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::journal_file::make_private;
@@ -19,33 +23,91 @@ const BOUNDS: Bounds = Bounds {
     nodes_max: 4_000_000,
 };
 
-/// What a server says it is, and its tools.
-pub(crate) type Listing = (Option<String>, Vec<Value>);
+/// What a server listed when it was last seen.
+#[derive(Debug)]
+pub(crate) struct Remembered {
+    /// What it said that it is.
+    pub(crate) says: Option<String>,
+    pub(crate) tools: Vec<RememberedTool>,
+    text: Arc<str>,
+}
+
+/// One of its tools. A digest says that it could be used, and what it was known by.
+#[derive(Debug, Clone)]
+pub(crate) struct RememberedTool {
+    pub(crate) text: Text,
+    pub(crate) digest: Option<Digest>,
+}
 
 #[derive(Debug, Clone)]
 pub(crate) struct Listings(PathBuf);
+
+/// `digests` are those of `tools`, in their order.
+#[derive(Deserialize)]
+struct Form<'a> {
+    #[serde(default)]
+    says: Option<String>,
+    #[serde(default)]
+    digests: Vec<Option<Digest>>,
+    #[serde(borrow)]
+    tools: Vec<&'a RawValue>,
+}
+
+impl Remembered {
+    /// The whole file.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn of(text: String) -> Option<Self> {
+        let whole = Text::new(text.into(), read);
+        // Of an array serde would take the members by their order.
+        let form = Some(whole.as_str()).filter(|it| it.starts_with('{'))?;
+        let form: Form<'_> = serde_json::from_str(form).ok()?;
+        let digests = form.digests.into_iter().chain(std::iter::repeat(None));
+        let tool = |(raw, digest): (&RawValue, _)| {
+            let text = whole.part(raw.get())?;
+            Some(RememberedTool { text, digest })
+        };
+        let tools = form.tools.into_iter().zip(digests).map(tool);
+        Some(Self {
+            says: form.says,
+            tools: tools.collect::<Option<_>>()?,
+            text: Arc::clone(whole.whole()),
+        })
+    }
+}
+
+/// A part of what was stored as JSON.
+fn read(text: &str) -> Value {
+    json::read(text.as_bytes(), BOUNDS).unwrap_or_default()
+}
 
 impl Listings {
     pub(crate) fn new(state_dir: &Path) -> Self {
         Self(state_dir.join("listings"))
     }
 
-    pub(crate) fn load(&self, spec: &Digest) -> Option<Listing> {
+    pub(crate) fn load(&self, spec: &Digest) -> Option<Remembered> {
         let file = std::fs::File::open(self.file(spec)).ok()?;
-        let mut bytes = Vec::new();
+        let mut text = String::new();
         let bounded = file.take(u64::from(BOUNDS.bytes_max) + 1);
-        { bounded }.read_to_end(&mut bytes).ok()?;
-        let mut value = json::read(&bytes, BOUNDS).ok()?;
-        let says = value.get("says").and_then(Value::as_str).map(str::to_owned);
-        match value.get_mut("tools").map(Value::take)? {
-            Value::Array(tools) => Some((says, tools)),
-            _ => None,
-        }
+        let bytes = { bounded }.read_to_string(&mut text).ok()?;
+        Remembered::of(text).filter(|_| bytes <= BOUNDS.bytes_max as usize)
     }
 
-    pub(crate) fn store(&self, spec: &Digest, says: Option<&str>, tools: &[Value]) {
+    /// Each tool as JSON, with its digest when it can be used.
+    pub(crate) fn store(
+        &self,
+        spec: &Digest,
+        says: Option<&str>,
+        tools: impl Iterator<Item = (String, Option<Digest>)>,
+    ) {
         let path = self.file(spec);
-        let text = json!({"says": says, "tools": tools}).to_string();
+        let (tools, digests): (Vec<_>, Vec<_>) = tools.unzip();
+        let tools = tools.join(",");
+        let (says, digests) = (Value::from(says), json!(digests));
+        let text = format!(r#"{{"says":{says},"digests":{digests},"tools":[{tools}]}}"#);
         let is_same = std::fs::read(&path).is_ok_and(|before| before == text.as_bytes());
         if is_same || make_private(&self.0).is_err() {
             return;
@@ -76,17 +138,48 @@ mod tests {
         let scratch = Scratch::new();
         let (a, b) = (Digest::of(b"a"), Digest::of(b"b"));
         let listings = Listings::new(scratch.path());
-        assert_eq!(listings.load(&a), None);
-        let tools = vec![json!({"name": "read", "inputSchema": {"type": "object"}})];
-        listings.store(&a, Some("files 1.0"), &tools);
-        assert_eq!(
-            listings.load(&a),
-            Some((Some("files 1.0".to_owned()), tools))
-        );
-        assert_eq!(listings.load(&b), None);
-        for rubbish in ["", "[]", r#"{"tools": 1}"#, r#"{"tools": [}"#] {
+        assert!(listings.load(&a).is_none());
+        let tools = [
+            json!({"name": "read", "inputSchema": {"type": "object"}}),
+            json!({"name": "é\"]", "inputSchema": 7}),
+        ];
+        let digests = [Some(Digest::of(b"read")), None];
+        let stored = tools.iter().map(Value::to_string).zip(digests);
+        listings.store(&a, Some("files 1.0"), stored);
+        let loaded = listings.load(&a).unwrap();
+        let read: Vec<_> = loaded.tools.iter().map(|it| it.text.value()).collect();
+        let known: Vec<_> = loaded.tools.iter().map(|it| it.digest).collect();
+        assert_eq!(loaded.says.as_deref(), Some("files 1.0"));
+        assert_eq!((&read[..], &known[..]), (&tools[..], &digests[..]));
+        assert!(listings.load(&b).is_none());
+        for rubbish in [
+            "",
+            "[]",
+            r#"["files", [], []]"#,
+            r#"{"tools": 1}"#,
+            r#"{"tools": [}"#,
+            r#"{"tools": []"#,
+            r#"{"tools": [], "digests": ["x"]}"#,
+        ] {
             std::fs::write(listings.file(&a), rubbish).unwrap();
-            assert_eq!(listings.load(&a), None, "{rubbish}");
+            assert!(listings.load(&a).is_none(), "{rubbish}");
         }
+    }
+
+    #[test]
+    fn a_listing_without_digests_is_one_too() {
+        let scratch = Scratch::new();
+        let listings = Listings::new(scratch.path());
+        let a = Digest::of(b"a");
+        listings.store(&a, None, std::iter::empty());
+        let before = r#"{"says":null,"tools":[{"name":"read"}]}"#;
+        std::fs::write(listings.file(&a), before).unwrap();
+        let loaded = listings.load(&a).unwrap();
+        assert_eq!(loaded.says, None);
+        let [tool] = &loaded.tools[..] else {
+            panic!("{loaded:?}");
+        };
+        assert_eq!(tool.text.as_str(), r#"{"name":"read"}"#);
+        assert_eq!(tool.digest, None);
     }
 }

@@ -1,11 +1,14 @@
 //! A tool's full description as its server gave it: read tolerantly, kept
 //! whole, with a digest. What a server claims about its tool stays a claim.
 
+mod recalled;
+
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use crate::canonical::{self, Digest};
+use crate::later::Later;
 use crate::tool_file::ToolFile;
 use crate::{schema, unwrap};
 
@@ -32,8 +35,8 @@ pub struct Description {
     pub title: Option<String>,
     /// The server's own words, unchanged. Show them through [`crate::text`] only.
     pub text: Option<String>,
-    pub input_schema: Arc<Value>,
-    pub output_schema: Option<Arc<Value>>,
+    pub input_schema: Later,
+    pub output_schema: Option<Later>,
     pub claims: Claims,
     /// Of everything that a reader of the full description relies on.
     pub digest: Digest,
@@ -140,12 +143,18 @@ impl Description {
         })
     }
 
+    /// The digest that a description of this tool would have.
+    #[must_use]
+    pub fn digest_of(tool: &Value) -> Option<Digest> {
+        tool.as_object().map(digest)
+    }
+
     /// The same tool with nothing said of what it takes and gives.
     pub(crate) fn bare(&self) -> Self {
         Self {
             title: None,
             text: None,
-            input_schema: Arc::new(json!({"type": "object", "additionalProperties": true})),
+            input_schema: json!({"type": "object", "additionalProperties": true}).into(),
             output_schema: None,
             claims: Claims::default(),
             file: None,
@@ -170,7 +179,7 @@ fn check_name(name: &str) -> Result<(), BadToolReason> {
     }
 }
 
-fn input_schema(fields: &Map<String, Value>) -> Result<Arc<Value>, BadToolReason> {
+fn input_schema(fields: &Map<String, Value>) -> Result<Later, BadToolReason> {
     let found = fields.get("inputSchema");
     let Some(Value::Object(schema)) = found else {
         return Err(BadToolReason::InputSchema {
@@ -184,7 +193,7 @@ fn input_schema(fields: &Map<String, Value>) -> Result<Arc<Value>, BadToolReason
         Some(_) => false,
     };
     if accepts_objects {
-        return Ok(Arc::new(Value::Object(schema.clone())));
+        return Ok(Value::Object(schema.clone()).into());
     }
     let got = schema.get("type").map(Value::to_string).unwrap_or_default();
     Err(BadToolReason::InputNotObject {
@@ -192,10 +201,10 @@ fn input_schema(fields: &Map<String, Value>) -> Result<Arc<Value>, BadToolReason
     })
 }
 
-fn output_schema(fields: &Map<String, Value>) -> Result<Option<Arc<Value>>, BadToolReason> {
+fn output_schema(fields: &Map<String, Value>) -> Result<Option<Later>, BadToolReason> {
     match fields.get("outputSchema") {
         None | Some(Value::Null) => Ok(None),
-        Some(found) if schema::is_schema(found) => Ok(Some(Arc::new(found.clone()))),
+        Some(found) if schema::is_schema(found) => Ok(Some(found.clone().into())),
         found => Err(BadToolReason::OutputSchema {
             got: kind_of(found),
         }),

@@ -6,6 +6,7 @@ pub mod check;
 pub mod closest;
 pub mod declare;
 pub mod description;
+pub mod later;
 pub mod lock;
 pub mod names;
 pub mod observe;

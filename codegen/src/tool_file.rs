@@ -23,6 +23,7 @@ pub use format::ToolFile;
 use crate::canonical::{self, Digest};
 use crate::closest::closest;
 use crate::description::Description;
+use crate::later::Later;
 use crate::validate::{Severity, Validator};
 use crate::{text, unwrap};
 
@@ -115,14 +116,16 @@ impl Description {
         if let Some(deprecation) = &file.deprecation {
             self.claims.deprecated = Some(deprecation_text(deprecation));
         }
-        for (name, argument) in &file.arguments {
-            if let Err(suggestion) =
-                describe_argument(Arc::make_mut(&mut self.input_schema), name, argument)
-            {
-                let why = format!("the tool has no argument `{name}`{suggestion}");
-                let path = crate::validate::member_path("file.arguments", name);
-                faults.push(read.fault(Severity::Error, &path, why));
+        if !file.arguments.is_empty() {
+            let mut schema = Value::clone(&self.input_schema);
+            for (name, argument) in &file.arguments {
+                if let Err(suggestion) = describe_argument(&mut schema, name, argument) {
+                    let why = format!("the tool has no argument `{name}`{suggestion}");
+                    let path = crate::validate::member_path("file.arguments", name);
+                    faults.push(read.fault(Severity::Error, &path, why));
+                }
             }
+            self.input_schema = schema.into();
         }
         if !file.output_schema.is_empty() {
             if self.output_schema.is_some() {
@@ -130,7 +133,7 @@ impl Description {
                 faults.push(read.fault(Severity::Warning, "file.outputSchema", why.into()));
             } else {
                 let seen = Value::Object(file.output_schema.clone());
-                self.output_schema = Some(Arc::new(seen));
+                self.output_schema = Some(seen.into());
                 self.output_is_observed = file.observed.is_some();
             }
         }
@@ -141,7 +144,7 @@ impl Description {
 
     /// The schema that results are checked against. What was only seen is no promise.
     #[must_use]
-    pub fn checked_output(&self) -> Option<&Arc<Value>> {
+    pub fn checked_output(&self) -> Option<&Later> {
         self.output_schema
             .as_ref()
             .filter(|_| !self.output_is_observed)

@@ -6,17 +6,19 @@ pub mod model;
 mod pattern;
 mod ranker;
 mod stem;
+mod texts;
 mod vectors;
 mod words;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 pub use pattern::BadPattern;
 pub use ranker::{Ranker, fused};
+pub use texts::Texts;
 pub use vectors::Vectors;
 
 use pattern::Pattern;
-use words::Numbered;
 
 /// What is known of one tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -81,32 +83,35 @@ const PATTERN_TEXT_BYTES_MAX: usize = 2_000;
 pub struct Index {
     /// What each word adds to the documents that it occurs in.
     words: HashMap<String, Vec<(usize, f64)>>,
-    documents: Vec<Document>,
+    documents: usize,
 }
 
 impl Index {
     #[must_use]
     pub fn new(documents: impl Iterator<Item = Document>) -> Self {
         let documents: Vec<_> = documents.collect();
-        let mut index = Self {
-            words: frequencies(&documents),
-            documents,
-        };
-        let count = index.documents.len() as f64;
-        for places in index.words.values_mut() {
+        let texts = Arc::new(Texts::of(&documents));
+        let places = 0..documents.len();
+        let documents: Vec<_> = places.map(|at| (Arc::clone(&texts), at)).collect();
+        Self::of(&documents)
+    }
+
+    /// The same of documents that have been read, each by its place in some texts.
+    #[must_use]
+    pub fn of(documents: &[(Arc<Texts>, usize)]) -> Self {
+        let mut words = frequencies(documents);
+        let count = documents.len() as f64;
+        for places in words.values_mut() {
             let found = places.len() as f64;
             let rarity = (1.0 + (count - found + 0.5) / (found + 0.5)).ln();
             for (_, weight) in places.iter_mut() {
                 *weight = rarity * *weight * (SATURATION + 1.0) / (SATURATION + *weight);
             }
         }
-        index
-    }
-
-    /// What was indexed, in its order.
-    #[must_use]
-    pub fn documents(&self) -> &[Document] {
-        &self.documents
+        Self {
+            words,
+            documents: documents.len(),
+        }
     }
 
     /// The documents that any word of the query fits, best first.
@@ -114,7 +119,7 @@ impl Index {
     pub fn ranked(&self, query: &str) -> Vec<usize> {
         let mut words: Vec<String> = words::of(query).take(QUERY_WORDS_MAX).collect();
         words.sort();
-        let mut scores = vec![0.0; self.documents.len()];
+        let mut scores = vec![0.0; self.documents];
         for same in words.chunk_by(|a, b| a == b) {
             let said = (same.len() as f64).powf(REPETITION);
             let places = same.first().and_then(|word| self.words.get(word));
@@ -132,29 +137,28 @@ impl Index {
         found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         found.into_iter().map(|(place, _)| place).collect()
     }
+}
 
-    /// The documents whose name, server or text the pattern matches, in their order. Between two
-    /// of them `may_go_on` is asked.
-    pub fn matching(
-        &self,
-        pattern: &str,
-        mut may_go_on: impl FnMut() -> bool,
-    ) -> Result<Vec<usize>, BadPattern> {
-        let pattern = Pattern::parse(pattern)?;
-        let mut places = Vec::new();
-        for (place, document) in self.documents.iter().enumerate() {
-            if !may_go_on() {
-                return Err(BadPattern::TooSlow);
-            }
-            let name = format!("{}.{}", document.server, document.name);
-            let text = first(&document.text, PATTERN_TEXT_BYTES_MAX);
-            let name = first(&name, PATTERN_TEXT_BYTES_MAX);
-            if pattern.is_in(name) || pattern.is_in(text) {
-                places.push(place);
-            }
+/// The places of the documents whose name, with its server's, or text the pattern matches. Of
+/// each both are given, in this order; before each of them `may_go_on` is asked.
+pub fn matching(
+    pattern: &str,
+    documents: impl Iterator<Item = (String, String)>,
+    mut may_go_on: impl FnMut() -> bool,
+) -> Result<Vec<usize>, BadPattern> {
+    let pattern = Pattern::parse(pattern)?;
+    let mut places = Vec::new();
+    for (place, (name, text)) in documents.enumerate() {
+        if !may_go_on() {
+            return Err(BadPattern::TooSlow);
         }
-        Ok(places)
+        let text = first(&text, PATTERN_TEXT_BYTES_MAX);
+        let name = first(&name, PATTERN_TEXT_BYTES_MAX);
+        if pattern.is_in(name) || pattern.is_in(text) {
+            places.push(place);
+        }
     }
+    Ok(places)
 }
 
 impl Ranker for Index {
@@ -164,18 +168,28 @@ impl Ranker for Index {
 }
 
 /// How often each word occurs in each document, by field, weighted.
-fn frequencies(documents: &[Document]) -> HashMap<String, Vec<(usize, f64)>> {
-    let mut numbered = Numbered::default();
-    let fields: Vec<FieldTexts> = FIELDS
-        .iter()
-        .map(|field| FieldTexts::read(field, documents, &mut numbered))
-        .collect();
-    let words = numbered.into_words();
-    let mut places: Vec<Vec<(usize, f64)>> = vec![Vec::new(); words.len()];
-    for place in 0..documents.len() {
-        for field in &fields {
-            for (word, weight) in field.words_of(place) {
-                let Some(places) = places.get_mut(word) else {
+fn frequencies(documents: &[(Arc<Texts>, usize)]) -> HashMap<String, Vec<(usize, f64)>> {
+    let averages = averages(documents);
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    // Each of the texts has numbered its words for itself.
+    let mut of_texts: HashMap<*const Texts, Vec<usize>> = HashMap::new();
+    let mut places: Vec<Vec<(usize, f64)>> = Vec::new();
+    for (place, (texts, at)) in documents.iter().enumerate() {
+        let joined = of_texts.entry(Arc::as_ptr(texts)).or_insert_with(|| {
+            let mut number = |word| {
+                let next = numbers.len();
+                *numbers.entry(word).or_insert(next)
+            };
+            texts.words.iter().map(|it| number(it.as_str())).collect()
+        });
+        places.resize_with(numbers.len(), Vec::new);
+        for (field, (kind, average)) in FIELDS.iter().zip(averages).enumerate() {
+            let words = texts.field(*at, field);
+            let length = words.len() as f64 / average;
+            let weight = kind.weight / (1.0 + kind.length_norm * (length - 1.0));
+            for word in words {
+                let number = joined.get(*word as usize);
+                let Some(places) = number.and_then(|it| places.get_mut(*it)) else {
                     continue;
                 };
                 match places.last_mut().filter(|(at, _)| *at == place) {
@@ -185,35 +199,22 @@ fn frequencies(documents: &[Document]) -> HashMap<String, Vec<(usize, f64)>> {
             }
         }
     }
-    words.into_iter().zip(places).collect()
+    let words = numbers.into_iter().filter_map(|(word, number)| {
+        let places = places.get_mut(number).map(std::mem::take)?;
+        Some((word.to_owned(), places))
+    });
+    words.collect()
 }
 
-/// One field of all documents, each text as the numbers of its words.
-struct FieldTexts<'a> {
-    field: &'a Field,
-    texts: Vec<Vec<usize>>,
-    average: f64,
-}
-
-impl<'a> FieldTexts<'a> {
-    fn read<'d>(field: &'a Field, documents: &'d [Document], numbered: &mut Numbered<'d>) -> Self {
-        let text = |document| numbered.read(head((field.of)(document)));
-        let texts: Vec<_> = documents.iter().map(text).collect();
-        let total: usize = texts.iter().map(Vec::len).sum();
-        Self {
-            field,
-            average: (total as f64 / documents.len().max(1) as f64).max(1e-9),
-            texts,
-        }
-    }
-
-    /// Each word of a document, and what it weighs there.
-    fn words_of(&self, place: usize) -> impl Iterator<Item = (usize, f64)> {
-        let text = self.texts.get(place).map(Vec::as_slice).unwrap_or_default();
-        let length = text.len() as f64 / self.average;
-        let weight = self.field.weight / (1.0 + self.field.length_norm * (length - 1.0));
-        text.iter().map(move |word| (*word, weight))
-    }
+/// Words of each field, in the middle of all documents.
+fn averages(documents: &[(Arc<Texts>, usize)]) -> [f64; FIELDS.len()] {
+    let count = documents.len().max(1) as f64;
+    std::array::from_fn(|field| {
+        let lengths = documents
+            .iter()
+            .map(|(texts, at)| texts.field(*at, field).len());
+        (lengths.sum::<usize>() as f64 / count).max(1e-9)
+    })
 }
 
 fn head(text: &str) -> &str {
@@ -229,7 +230,7 @@ fn first(text: &str, bytes_max: usize) -> &str {
 mod tests {
     use super::*;
 
-    fn index() -> Index {
+    fn documents() -> Vec<Document> {
         let document = |server: &str, name: &str, text: &str, parameters: &str| Document {
             name: name.into(),
             server: server.into(),
@@ -237,25 +238,31 @@ mod tests {
             parameters: parameters.into(),
             about_parameters: String::new(),
         };
-        Index::new(
-            [
-                document("fs", "read_file", "Reads a file whole.", "path"),
-                document("fs", "writeFile", "Writes text to a file.", "path content"),
-                document(
-                    "git",
-                    "log",
-                    "Shows the commits of a repository.",
-                    "repo max_count",
-                ),
-                document(
-                    "mail",
-                    "send",
-                    "Sends an e-mail message.",
-                    "to subject body",
-                ),
-            ]
-            .into_iter(),
-        )
+        vec![
+            document("fs", "read_file", "Reads a file whole.", "path"),
+            document("fs", "writeFile", "Writes text to a file.", "path content"),
+            document(
+                "git",
+                "log",
+                "Shows the commits of a repository.",
+                "repo max_count",
+            ),
+            document(
+                "mail",
+                "send",
+                "Sends an e-mail message.",
+                "to subject body",
+            ),
+        ]
+    }
+
+    fn index() -> Index {
+        Index::new(documents().into_iter())
+    }
+
+    fn named(documents: Vec<Document>) -> impl Iterator<Item = (String, String)> {
+        let named = |it: Document| (format!("{}.{}", it.server, it.name), it.text);
+        documents.into_iter().map(named)
     }
 
     fn check(query: &str, expected: &[usize]) {
@@ -276,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_pattern_finds_tools_in_their_order() {
-        let matching = |pattern: &str| index().matching(pattern, || true);
+        let matching = |pattern: &str| matching(pattern, named(documents()), || true);
         assert_eq!(matching("^fs\\."), Ok(vec![0, 1]));
         assert_eq!(matching("(?i)E-MAIL"), Ok(vec![3]));
         assert_eq!(matching("log$"), Ok(vec![2]));
@@ -286,7 +293,7 @@ mod tests {
     #[test]
     fn a_pattern_is_stopped_between_two_tools_and_reads_only_so_much_of_each() {
         let mut left = 3;
-        let stopped = index().matching("log", || {
+        let stopped = matching("log", named(documents()), || {
             left -= 1;
             left > 0
         });
@@ -295,10 +302,10 @@ mod tests {
             text: "-".repeat(before) + "needle",
             ..Document::default()
         };
-        let index = Index::new([0, PATTERN_TEXT_BYTES_MAX].map(long).into_iter());
-        assert_eq!(index.matching("needle", || true), Ok(vec![0]));
+        let texts = || named([0, PATTERN_TEXT_BYTES_MAX].map(long).into());
+        assert_eq!(matching("needle", texts(), || true), Ok(vec![0]));
         // What is slow at each byte is refused for its size.
-        let large = index.matching("[ab].{4000}[cd]", || true);
+        let large = matching("[ab].{4000}[cd]", texts(), || true);
         assert_eq!(large, Err(BadPattern::TooLarge));
     }
 
@@ -306,6 +313,29 @@ mod tests {
     fn an_index_of_nothing_finds_nothing() {
         let index = Index::new(std::iter::empty());
         assert_eq!(index.ranked("file"), Vec::<usize>::new());
-        assert_eq!(index.matching(".*", || true), Ok(Vec::new()));
+        assert_eq!(matching(".*", named(Vec::new()), || true), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn an_index_of_texts_that_were_read_apart_is_that_of_all_of_them() {
+        let documents = documents();
+        let apart: Vec<_> = documents.chunks(3).map(Texts::of).map(Arc::new).collect();
+        let [first, last] = &apart[..] else {
+            panic!("{apart:?}");
+        };
+        let places = [(first, 0), (first, 1), (first, 2), (last, 0)];
+        let joined = Index::of(&places.map(|(texts, at)| (Arc::clone(texts), at)));
+        let together = Index::new(documents.into_iter());
+        assert_eq!(joined.words, together.words);
+        // And without one of them it is that of the others.
+        let fewer = places
+            .iter()
+            .skip(1)
+            .map(|(texts, at)| (Arc::clone(texts), *at));
+        let fewer = Index::of(&fewer.collect::<Vec<_>>());
+        for query in ["read files", "git commits", "send to subject"] {
+            let others = Index::new(self::documents().into_iter().skip(1));
+            assert_eq!(fewer.ranked(query), others.ranked(query), "{query}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use airlock_core::catalog::{Check, Looks};
 use airlock_core::id::Digest;
 use codegen::description::Description;
+use codegen::later::Later;
 use codegen::validate::{BadSchema, Finding, Validator};
 use serde_json::Value;
 
@@ -73,8 +74,8 @@ impl AllChecks {
 
     fn made(&self, description: &Description) -> Checks {
         let digest = description.digest;
-        let schema = |name: Name, value: &Arc<Value>| {
-            let value = Arc::clone(value);
+        let schema = |name: Name, value: &Later| {
+            let value = value.clone();
             Arc::new(Schema { name, value })
         };
         let lazily = |schema: &Arc<Schema>, part: Part| {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use airlock_core::id::Digest;
+use codegen::later::Later;
 use codegen::validate::{BadSchema, Validator};
 use serde_json::Value;
 
@@ -16,7 +17,7 @@ const NODES_KEPT_MAX: u64 = 100_000;
 #[derive(Debug)]
 pub(super) struct Schema {
     pub(super) name: Name,
-    pub(super) value: Arc<Value>,
+    pub(super) value: Later,
 }
 
 /// The digest of a description that has the schema, and which of its schemas it is.
@@ -137,7 +138,7 @@ mod tests {
     fn schema(number: u64, nodes: u64) -> Schema {
         let filling: Vec<_> = (0..nodes).collect();
         let name = Name::Input(Digest::of(&number.to_le_bytes()));
-        let value = Arc::new(json!({"const": number, "examples": filling}));
+        let value = json!({"const": number, "examples": filling}).into();
         Schema { name, value }
     }
 
@@ -169,7 +170,7 @@ mod tests {
     fn a_schema_that_cannot_be_compiled_is_tried_once() {
         let compiled = Compiled::default();
         let name = Name::Output(Digest::of(b"bad"));
-        let value = Arc::new(json!({"required": 7}));
+        let value = json!({"required": 7}).into();
         let bad = Schema { name, value };
         let why = compiled.of(&bad).unwrap_err();
         assert_eq!(compiled.of(&bad).unwrap_err(), why);

@@ -14,7 +14,7 @@ use super::side_by_side::side_by_side;
 use super::status::{ServerState, ServerStatus};
 use super::tools::tool_left_out;
 use crate::config::{Secrets, Server};
-use crate::listing_file::Listings;
+use crate::listing_file::{Listings, Remembered};
 use crate::lock_file::{self, Pin};
 use crate::upstream::{ConnectError, Listed};
 
@@ -24,6 +24,8 @@ pub(super) struct Roster {
     secrets: Secrets,
     listings: Listings,
     says: Says,
+    /// Somebody searches in what is offered.
+    is_searched: bool,
 }
 
 struct Entry {
@@ -41,6 +43,17 @@ pub(super) enum Change {
     Listed(Box<Listed>),
     /// Its connection has ended until somebody needs it.
     Rests(ServerName),
+}
+
+/// What has to be made anew because of that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Touches {
+    /// Nothing but how the server stands.
+    Standing,
+    /// Also what is wrong with it, or with single tools of it.
+    Problems,
+    /// Also which tools there are.
+    Tools,
 }
 
 impl Change {
@@ -74,6 +87,7 @@ impl Roster {
             secrets,
             listings,
             says: Says::default(),
+            is_searched: false,
         }
     }
 
@@ -82,12 +96,17 @@ impl Roster {
         &self.says
     }
 
-    /// Offers what servers listed when they were last seen, or what the lock file has of them.
+    /// Offers what servers listed when they were last seen, or what the lock file has of them. It
+    /// is searched in from now on.
     pub(super) fn recall(&mut self) {
+        self.is_searched = true;
         let recalled = side_by_side(&self.entries, |entry| {
-            let known = self.listings.load(&entry.server.spec.digest());
-            let (says, tools) = known.or_else(|| self.locked(&entry.server))?;
-            Some(self.offer(&entry.server, says, tools))
+            let server = &entry.server;
+            if let Some(remembered) = self.listings.load(&server.spec.digest()) {
+                return Some(self.offer_remembered(server, remembered));
+            }
+            let (says, tools) = self.locked(server)?;
+            Some(self.offer(server, says, tools))
         });
         for (entry, offered) in self.entries.iter_mut().zip(recalled) {
             entry.offered = offered;
@@ -103,31 +122,34 @@ impl Roster {
         is_it.then(|| (locked.says.clone(), tools.collect()))
     }
 
-    /// True when that changes which tools there are, or what is wrong with them.
-    pub(super) fn apply(&mut self, change: Change) -> bool {
+    pub(super) fn apply(&mut self, change: Change) -> Touches {
         match change {
             Change::Listed(listed) => self.listed(*listed),
-            Change::Rests(server) => {
-                if let Some(entry) = self.find(&server) {
-                    entry.state = ServerState::OnDemand;
-                }
-                false
-            }
+            Change::Rests(server) => self.rests(&server),
         }
     }
 
-    fn listed(&mut self, listed: Listed) -> bool {
+    /// What it was unavailable for is over; what is wrong with single tools of it stays.
+    fn rests(&mut self, server: &ServerName) -> Touches {
+        let Some(entry) = self.find(server) else {
+            return Touches::Standing;
+        };
+        let before = std::mem::replace(&mut entry.state, ServerState::OnDemand);
+        if !matches!(before, ServerState::Unavailable(_)) {
+            return Touches::Standing;
+        }
+        entry.problems.clear();
+        Touches::Problems
+    }
+
+    fn listed(&mut self, listed: Listed) -> Touches {
         let name = listed.server.clone();
         let Some(entry) = self.entries.iter().find(|it| it.server.spec.name == name) else {
-            return false;
+            return Touches::Standing;
         };
         if let Some(failure) = &listed.failure {
             let problem = self.unavailable(&name, failure);
-            if let Some(entry) = self.find(&name) {
-                entry.state = ServerState::Unavailable(problem.why.clone());
-                entry.problems = vec![problem];
-            }
-            return true;
+            return self.lost(&name, problem);
         }
         let says = listed
             .server_info
@@ -136,15 +158,34 @@ impl Roster {
         let left_out = |bad: &_| tool_left_out(&name.0, format!("{bad}"));
         let problems: Vec<_> = listed.problems.iter().map(left_out).collect();
         let other = self.offer_unless_same(entry, says, listed.tools);
-        let is_other = other.is_some() || entry.problems != problems;
+        let touches = match &other {
+            Some(_) => Touches::Tools,
+            None if entry.problems != problems => Touches::Problems,
+            None => Touches::Standing,
+        };
         let Some(entry) = self.find(&name) else {
-            return false;
+            return Touches::Standing;
         };
         entry.state = ServerState::Connected;
         entry.problems = problems;
         entry.offered = other.or_else(|| entry.offered.take());
         self.note(&name, listed.reading);
-        is_other
+        touches
+    }
+
+    fn lost(&mut self, server: &ServerName, problem: Problem) -> Touches {
+        let Some(entry) = self.find(server) else {
+            return Touches::Standing;
+        };
+        let now = ServerState::Unavailable(problem.why.clone());
+        let before = std::mem::replace(&mut entry.state, now);
+        entry.problems = vec![problem];
+        match before {
+            // Tried again, and nothing has come of it.
+            ServerState::Unavailable(_) => Touches::Problems,
+            // What fits nothing may have waited for it.
+            _ => Touches::Tools,
+        }
     }
 
     /// Remembers what a server offers, and what calls of it are held against.
@@ -157,7 +198,7 @@ impl Roster {
             return;
         };
         let (spec, says) = (entry.server.spec.digest(), offered.says.as_deref());
-        self.listings.store(&spec, says, &offered.tools);
+        self.listings.store(&spec, says, offered.stored());
         self.says.put(server.clone(), reading, offered.digests());
     }
 
@@ -203,13 +244,24 @@ impl Roster {
     ) -> Option<Offered> {
         self.strike(&mut says, &mut tools);
         let before = entry.offered.as_ref();
-        let is_same = before.is_some_and(|it| it.says == says && it.tools == tools);
+        let is_same = before.is_some_and(|it| it.says == says && it.lists(&tools));
         (!is_same).then(|| self.offered_by(&entry.server, says, tools))
     }
 
     fn offer(&self, server: &Server, mut says: Option<String>, mut tools: Vec<Value>) -> Offered {
         self.strike(&mut says, &mut tools);
         self.offered_by(server, says, tools)
+    }
+
+    /// As it was read when it was stored, unless there is something to strike out by now.
+    fn offer_remembered(&self, server: &Server, remembered: Remembered) -> Offered {
+        if self.secrets.strike(remembered.text()).is_some() {
+            let tools = remembered.tools.iter().map(|it| it.text.value());
+            return self.offer(server, remembered.says, tools.collect());
+        }
+        let name = server.spec.name.0.to_string();
+        let offered = Offered::remembered(name, &remembered.tools);
+        self.placed(server, remembered.says, offered)
     }
 
     /// A server may repeat its credentials in what it says of itself and of its tools, which
@@ -225,17 +277,26 @@ impl Roster {
 
     fn offered_by(&self, server: &Server, says: Option<String>, tools: Vec<Value>) -> Offered {
         let name = server.spec.name.0.to_string();
+        self.placed(server, says, Offered::of(name, tools))
+    }
+
+    /// With what our configuration and the lock file know of the server.
+    fn placed(&self, server: &Server, says: Option<String>, offered: Offered) -> Offered {
         let target = self.target(server);
         let pin = match &self.lock {
-            Some(lock) => Pin::of(lock, &name, &target),
+            Some(lock) => Pin::of(lock, &offered.server, &target),
             None => Pin::Free,
         };
-        Offered {
+        let offered = Offered {
             trust: server.trust.clone(),
             target: Some(target),
             says,
             pin,
-            ..Offered::of(name, tools)
+            ..offered
+        };
+        match self.is_searched {
+            true => offered.with_texts(),
+            false => offered,
         }
     }
 

@@ -37,9 +37,16 @@ pub(crate) struct Servers {
     upstream: Upstream,
     pub(super) shelf: Shelf,
     on_demand: HashMap<ServerName, OnDemand>,
-    /// Whoever lists a server holds its gate; the others find it done.
-    gates: HashMap<ServerName, Mutex<()>>,
+    gates: HashMap<ServerName, Gate>,
     runtime: Handle,
+}
+
+#[derive(Default)]
+struct Gate {
+    /// Whoever lists the server holds it; the others find it done.
+    listing: Mutex<()>,
+    /// Somebody tries again and again to reach the server.
+    is_tried: AtomicBool,
 }
 
 /// A server that rests when nobody has called it for so long.
@@ -64,7 +71,7 @@ impl Servers {
             runtime,
         };
         for (name, idle) in idle {
-            servers.gates.insert(name.clone(), Mutex::default());
+            servers.gates.insert(name.clone(), Gate::default());
             let is_watched = AtomicBool::new(false);
             let on_demand = idle.map(|idle| OnDemand { idle, is_watched });
             servers.on_demand.extend(on_demand.map(|it| (name, it)));
@@ -84,10 +91,26 @@ impl Servers {
             } else {
                 Duration::ZERO
             };
-            let name = ServerName(status.name.as_str().into());
-            let starting = keep_trying(Arc::downgrade(self), name, pause);
-            self.runtime.spawn(starting);
+            self.try_again(&ServerName(status.name.as_str().into()), pause);
         }
+    }
+
+    /// After a pause, and then again and again until it is there; one at a time is enough.
+    fn try_again(self: &Arc<Self>, server: &ServerName, pause: Duration) {
+        let gate = self.gates.get(server);
+        if gate.is_some_and(|it| !it.is_tried.swap(true, Ordering::SeqCst)) {
+            let trying = keep_trying(Arc::downgrade(self), server.clone(), pause);
+            self.runtime.spawn(trying);
+        }
+    }
+
+    /// Nobody tries any more, unless the server was lost again meanwhile.
+    fn is_tried_enough(&self, server: &ServerName) -> bool {
+        let Some(gate) = self.gates.get(server) else {
+            return true;
+        };
+        gate.is_tried.store(false, Ordering::SeqCst);
+        self.is_connected(server) || gate.is_tried.swap(true, Ordering::SeqCst)
     }
 
     /// Connects to a server and reads its tools, unless that was done; done once, however many
@@ -259,24 +282,33 @@ impl Servers {
     }
 
     fn gate(&self, server: &ServerName) -> Result<&Mutex<()>, String> {
-        let gate = self.gates.get(server);
+        let gate = self.gates.get(server).map(|it| &it.listing);
         gate.ok_or_else(|| "no such server is configured".to_owned())
     }
 
     /// For whoever holds the gate of a server that is not connected.
     async fn connect(self: &Arc<Self>, server: &ServerName) -> Result<(), String> {
         let listed = self.list(server).await?;
+        let is_there = listed.failure.is_none();
         self.take(Change::Listed(Box::new(listed))).await;
-        if let Some(ServerState::Unavailable(why)) = self.state(server) {
-            return Err(why);
+        if is_there {
+            self.let_rest(server);
         }
+        match self.state(server) {
+            Some(ServerState::Unavailable(why)) => Err(why),
+            _ => Ok(()),
+        }
+    }
+
+    /// A server that is there on demand rests when nobody calls it, also one of which nothing is
+    /// offered.
+    fn let_rest(self: &Arc<Self>, server: &ServerName) {
         if let Some(on_demand) = self.on_demand.get(server)
             && !on_demand.is_watched.swap(true, Ordering::SeqCst)
         {
             let resting = rest_when_idle(Arc::downgrade(self), server.clone(), on_demand.idle);
             self.runtime.spawn(resting);
         }
-        Ok(())
     }
 
     /// For whoever holds the gate of a server that is connected. What cannot be listed now stays
@@ -288,8 +320,7 @@ impl Servers {
             return Ok(());
         };
         if !self.on_demand.contains_key(server) {
-            let trying = keep_trying(Arc::downgrade(self), server.clone(), RETRY_FIRST);
-            self.runtime.spawn(trying);
+            self.try_again(server, RETRY_FIRST);
         }
         Err(why)
     }
@@ -339,7 +370,7 @@ async fn keep_trying(servers: Weak<Servers>, name: ServerName, wait: Duration) {
         let Some(joining) = servers.upgrade() else {
             return;
         };
-        if joining.join(&name).await.is_ok() {
+        if joining.join(&name).await.is_ok() && joining.is_tried_enough(&name) {
             return;
         }
         drop(joining);

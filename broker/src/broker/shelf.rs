@@ -10,7 +10,8 @@ use airlock_core::catalog::Tool;
 use airlock_core::decide::Standing;
 use airlock_core::id::{ServerName, ToolId};
 use airlock_core::problem::Problem;
-use codegen::check::Surface;
+use airlock_core::search::Document;
+use codegen::check::{Absent, Surface};
 use codegen::description::Description;
 use codegen::lock::Lock;
 use codegen::stub::StubTable;
@@ -19,10 +20,12 @@ use tokio::sync::watch;
 use super::BuildError;
 use super::checks::AllChecks;
 use super::locked;
-use super::roster::{Change, Roster};
+use super::offered::spoken;
+use super::roster::{Change, Roster, Touches};
 use super::says::{Said, Says};
-use super::sources::{Ruling, Sources};
+use super::sources::{self, Ruling, Sources};
 use super::status::ServerStatus;
+use super::tools::InTexts;
 use crate::tool_files::{Loaded, Stamp, ToolFiles};
 
 /// One state of what is known; a run keeps the one that it started with.
@@ -30,9 +33,15 @@ use crate::tool_files::{Loaded, Stamp, ToolFiles};
 pub(crate) struct Known {
     pub(crate) standing: Standing,
     pub(crate) descriptions: Arc<Vec<Description>>,
+    /// Of each description what search reads of it, where it has been read already.
+    pub(crate) texts: Arc<Vec<Option<InTexts>>>,
     pub(crate) stubs: Arc<StubTable>,
     pub(crate) problems: Vec<Problem>,
+    /// Those of them that no server is to blame for alone.
+    pub(super) besides: Vec<Problem>,
     pub(crate) servers: Vec<ServerStatus>,
+    /// Of those whose tools nobody knows, why.
+    pub(super) absent: Vec<Absent>,
     /// Places in `descriptions`.
     pub(super) by_name: HashMap<(String, String), usize>,
 }
@@ -40,7 +49,17 @@ pub(crate) struct Known {
 impl Known {
     /// What scripts are checked against.
     pub(crate) fn surface(&self) -> Surface<'_> {
-        Surface::new(&self.stubs, &self.descriptions)
+        Surface::new(&self.stubs, &self.descriptions).without(&self.absent)
+    }
+
+    /// What search reads of a tool.
+    pub(crate) fn document(description: &Description) -> Document {
+        spoken::document(description)
+    }
+
+    /// The same as far as no schema has to be looked into.
+    pub(crate) fn without_parameters(description: &Description) -> Document {
+        spoken::without_parameters(description)
     }
 
     pub(crate) fn description(&self, tool: &ToolId) -> Option<&Description> {
@@ -162,14 +181,14 @@ impl Shelf {
         if news.is_empty() {
             return;
         }
-        let mut is_other = false;
+        let mut touches = Touches::Standing;
         let mut servers = Vec::new();
         for change in news {
             servers.push(change.server().clone());
-            is_other |= making.roster.apply(change);
+            touches = touches.max(making.roster.apply(change));
         }
         let (stamp, before) = self.last();
-        if !is_other {
+        if touches < Touches::Tools {
             self.put(stamp, before.standing_otherwise(&making.roster));
             drop(making);
             self.changes.send_modify(|count| *count += 1);
@@ -240,10 +259,9 @@ impl Shelf {
                 known
             }
             Err(error) => {
-                let mut problems: Vec<_> = roster.problems().cloned().collect();
-                problems.extend(self.sources.locked(roster));
-                problems.push(error.into_problem());
-                before.in_spite_of(problems, roster)
+                let mut besides = self.sources.locked(roster);
+                besides.push(error.into_problem());
+                before.in_spite_of(besides, roster)
             }
         }
     }
@@ -269,9 +287,11 @@ impl Shelf {
             Err(problem) => vec![problem],
         };
         let kept = |problem: &&Problem| !wrong.contains(problem);
-        let problems = before.problems.iter().filter(kept).chain(&wrong);
+        let besides = before.besides.iter().filter(kept).chain(&wrong);
+        let besides: Vec<_> = besides.cloned().collect();
         Known {
-            problems: problems.cloned().collect(),
+            problems: sources::problems(&making.roster, &besides),
+            besides,
             ..before.same()
         }
     }
@@ -308,7 +328,7 @@ fn fitting(
 impl Known {
     /// What is new cannot be used: the tools are those that there were, without those of which
     /// their servers say something else.
-    fn in_spite_of(&self, problems: Vec<Problem>, roster: &Roster) -> Self {
+    fn in_spite_of(&self, besides: Vec<Problem>, roster: &Roster) -> Self {
         let digests = roster.digests();
         let is_stale = |tool: &Tool| {
             let said = digests.get(&*tool.id.server.0);
@@ -320,7 +340,9 @@ impl Known {
                 catalog,
                 ..self.standing.clone()
             },
-            problems,
+            problems: sources::problems(roster, &besides),
+            besides,
+            absent: sources::absent(roster),
             servers: roster.statuses(),
             ..self.same()
         }
@@ -329,6 +351,8 @@ impl Known {
     /// The servers have come or gone, and the tools are the same.
     fn standing_otherwise(&self, roster: &Roster) -> Self {
         Self {
+            problems: sources::problems(roster, &self.besides),
+            absent: sources::absent(roster),
             servers: roster.statuses(),
             ..self.same()
         }
@@ -338,9 +362,12 @@ impl Known {
         Self {
             standing: self.standing.clone(),
             descriptions: Arc::clone(&self.descriptions),
+            texts: Arc::clone(&self.texts),
             stubs: Arc::clone(&self.stubs),
             problems: self.problems.clone(),
+            besides: self.besides.clone(),
             servers: self.servers.clone(),
+            absent: self.absent.clone(),
             by_name: self.by_name.clone(),
         }
     }

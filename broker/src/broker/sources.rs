@@ -10,11 +10,15 @@ use airlock_core::id::ToolId;
 use airlock_core::problem::Problem;
 use airlock_core::rules::{Rule, Rules};
 use airlock_core::session::Disclosed;
+use codegen::check::Absent;
+use codegen::names;
+use codegen::text::neutralise;
 
 use super::checks::AllChecks;
 use super::offered::Offered;
 use super::roster::Roster;
 use super::shelf::Known;
+use super::status::{ServerState, ServerStatus};
 use super::tools::{Tools, unmatched};
 use super::{BuildError, locked, policies};
 use crate::config::PolicyConfig;
@@ -103,9 +107,8 @@ impl Sources {
 }
 
 fn known(tools: Tools, roster: &Roster, ruling: &Ruling) -> Known {
-    let mut problems: Vec<_> = roster.problems().cloned().collect();
-    problems.extend(ruling.problems.clone());
-    problems.extend(tools.problems);
+    let mut besides = ruling.problems.clone();
+    besides.extend(tools.problems);
     let ids = tools.descriptions.iter().enumerate();
     let by_name: HashMap<_, _> = ids
         .map(|(place, it)| ((it.server.clone(), it.name.clone()), place))
@@ -117,11 +120,42 @@ fn known(tools: Tools, roster: &Roster, ruling: &Ruling) -> Known {
             disclosed: Disclosed::All,
         },
         descriptions: Arc::new(tools.descriptions),
+        texts: Arc::new(tools.texts),
         stubs: Arc::new(tools.stubs),
-        problems,
+        problems: problems(roster, &besides),
+        besides,
+        absent: absent(roster),
         servers: roster.statuses(),
         by_name,
     }
+}
+
+/// What is wrong with servers, and what is wrong besides.
+pub(super) fn problems(roster: &Roster, besides: &[Problem]) -> Vec<Problem> {
+    roster.problems().chain(besides).cloned().collect()
+}
+
+/// Servers of which no tool is known, and why: a script that names one is told so.
+pub(super) fn absent(roster: &Roster) -> Vec<Absent> {
+    let absent = |it: ServerStatus| {
+        let (why, next) = match (it.tools, &it.state) {
+            (None, ServerState::Unavailable(why)) => (
+                format!("cannot be used now: {}", neutralise(why)),
+                "It is tried again. Run the script again later, or do without it.",
+            ),
+            (None, ServerState::Starting) => (
+                "is still starting".to_owned(),
+                "Run the script again in a moment.",
+            ),
+            _ => return None,
+        };
+        Some(Absent {
+            global: names::globals(&[it.name.as_str()]).concat(),
+            why,
+            next: next.to_owned(),
+        })
+    };
+    roster.statuses().into_iter().filter_map(absent).collect()
 }
 
 /// A table of labels that fits nothing is a mistake where its server is there, and may be about

@@ -9,6 +9,7 @@ use airlock_core::flow::Sayings;
 use airlock_core::id::{ServerName, ToolId, ToolName};
 use airlock_core::problem::Problem;
 use airlock_core::rules::{Rule, is_match};
+use airlock_core::search::Texts;
 use codegen::description::Description;
 use codegen::stub::{StubTable, ToolStub};
 
@@ -21,11 +22,16 @@ use crate::tool_files::{self, Loaded};
 
 const TO_ITS_AUTHOR: &str = "tell the server's author; its other tools are not touched";
 
+/// A place in what search has read.
+pub(crate) type InTexts = (Arc<Texts>, usize);
+
 /// What is known of all tools.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
     pub(super) catalog: Catalog,
     pub(super) descriptions: Vec<Description>,
+    /// Of each description what search reads of it, where it has been read already.
+    pub(super) texts: Vec<Option<InTexts>>,
     pub(super) stubs: StubTable,
     pub(super) problems: Vec<Problem>,
 }
@@ -39,9 +45,13 @@ impl Tools {
     ) -> Self {
         let mut tools = Self::default();
         for offer in offered {
+            let mut places = 0..;
             for read in &offer.read {
                 match read {
-                    Ok(description) => tools.describe(own::shortened(description.clone()), files),
+                    Ok(description) => {
+                        let texts = offer.texts.clone().zip(places.next());
+                        tools.describe(own::shortened(description.clone()), texts, files);
+                    }
                     Err(bad) => tools.left_out(&offer.server, bad.to_string()),
                 }
             }
@@ -121,7 +131,8 @@ impl Tools {
     }
 
     /// What the server says, with what a file says of it.
-    fn describe(&mut self, description: Description, files: &Loaded) {
+    fn describe(&mut self, description: Description, texts: Option<InTexts>, files: &Loaded) {
+        let mut texts = texts;
         let description = match files.about(&description.server, &description.name) {
             Some(file) => {
                 let (full, faults) = description.with_file(&file.read);
@@ -129,11 +140,13 @@ impl Tools {
                     .iter()
                     .map(|fault| tool_files::problem(&file.name, fault));
                 self.problems.extend(faults);
+                texts = None;
                 full
             }
             None => description,
         };
         self.descriptions.push(description);
+        self.texts.push(texts);
     }
 
     /// Files about tools that their server does not offer.

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use airlock_core::catalog::{Catalog, Tool};
 use airlock_core::id::{Digest, ServerName, ToolId, ToolName};
-use airlock_core::search::{Document, Index, Ranker, Vectors, fused};
+use airlock_core::search::{Document, Index, Ranker, Texts, Vectors, fused};
 use codegen::declare::{self, Level};
 use codegen::description::Description;
 use codegen::stub::{ServerStubs, ToolStub};
@@ -71,9 +71,12 @@ impl Shelf {
         let known = broker.known();
         let tools = shown(&known);
         let by_name = names(&tools);
-        let index = Index::new(tools.iter().map(|shown| document(&known, shown)));
+        let index = index(&known, &tools);
         let model = broker.embeddings().cloned();
-        let vectors = model.map(|model| Vectors::new(model, index.documents(), before));
+        let vectors = model.map(|model| {
+            let documents = tools.iter().map(Shown::without_parameters);
+            Vectors::new(model, &documents.collect::<Vec<_>>(), before)
+        });
         let mut shelf = Self {
             broker,
             known,
@@ -247,13 +250,17 @@ impl Shelf {
             Disclosure::Auto if settings.mode == Mode::Stable => None,
             Disclosure::Full => Some(declared(&tools)),
             Disclosure::Auto => {
-                // Of a thousand tools a few say already that it is too long.
+                let tokens = |bytes: usize| bytes.div_ceil(CHARS_PER_TOKEN) as u64;
+                let least = tools.iter().map(|it| it.declared_bytes_min()).sum();
+                if tokens(least) > settings.tokens_at_once() {
+                    return None;
+                }
+                // Of hundreds of tools a few say already that it is too long.
                 tools.sort_by_key(|it| Reverse(it.said_bytes()));
                 let mut count = TOOLS_TRIED;
                 loop {
                     let text = declared(tools.get(..count).unwrap_or(&tools));
-                    let tokens = text.len().div_ceil(CHARS_PER_TOKEN) as u64;
-                    if tokens > settings.tokens_at_once() {
+                    if tokens(text.len()) > settings.tokens_at_once() {
                         return None;
                     }
                     if count >= tools.len() {
@@ -267,16 +274,35 @@ impl Shelf {
 }
 
 impl Shown {
+    fn description(&self) -> Option<&Description> {
+        self.descriptions.get(self.place)
+    }
+
     /// What it does, in one sentence.
     pub(super) fn summary(&self) -> String {
-        let description = self.descriptions.get(self.place);
-        description.map(declare::summary).unwrap_or_default()
+        self.description().map(declare::summary).unwrap_or_default()
+    }
+
+    /// What search reads of it.
+    fn document(&self) -> Document {
+        self.description().map(Known::document).unwrap_or_default()
+    }
+
+    /// The same as far as no schema has to be looked into.
+    pub(super) fn without_parameters(&self) -> Document {
+        self.description()
+            .map(Known::without_parameters)
+            .unwrap_or_default()
     }
 
     fn said_bytes(&self) -> usize {
-        let description = self.descriptions.get(self.place);
-        let text = description.and_then(|it| it.text.as_ref());
+        let text = self.description().and_then(|it| it.text.as_ref());
         text.map_or(0, String::len)
+    }
+
+    /// No declaration of it is shorter.
+    fn declared_bytes_min(&self) -> usize {
+        self.tool.member.len() + "(): Promise<X>\n".len()
     }
 
     /// The tool as a catalog has it.
@@ -378,27 +404,19 @@ fn names(tools: &[Shown]) -> HashMap<String, usize> {
     names
 }
 
-fn document(known: &Known, shown: &Shown) -> Document {
-    let description = known.description(&shown.tool.id);
-    let properties = description
-        .and_then(|it| it.input_schema.get("properties"))
-        .and_then(Value::as_object);
-    let parameters = properties.map(|it| it.keys().cloned().collect::<Vec<_>>().join(" "));
-    let said = |schema: &Value| schema.get("description")?.as_str().map(str::to_owned);
-    let about = properties.map(|it| it.values().filter_map(said).collect::<Vec<_>>().join(" "));
-    let title = description.and_then(|it| it.title.clone());
-    let text = description.and_then(|it| it.text.clone());
-    Document {
-        name: shown.tool.id.tool.0.to_string(),
-        server: shown.tool.id.server.0.to_string(),
-        text: [title, text]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join("\n"),
-        parameters: parameters.unwrap_or_default(),
-        about_parameters: about.unwrap_or_default(),
-    }
+/// Over all of them; what nobody has read yet is read here.
+fn index(known: &Known, tools: &[Shown]) -> Index {
+    let read = |shown: &Shown| known.texts.get(shown.place).cloned().flatten();
+    let unread = tools.iter().filter(|it| read(it).is_none());
+    let unread: Vec<Document> = unread.map(Shown::document).collect();
+    let unread = Arc::new(Texts::of(&unread));
+    let mut places = 0..;
+    let place = |shown| {
+        let next = || Some((Arc::clone(&unread), places.next()?));
+        read(shown).or_else(next)
+    };
+    let places: Vec<_> = tools.iter().filter_map(place).collect();
+    Index::of(&places)
 }
 
 /// Prose with its lines, and without characters that hide.

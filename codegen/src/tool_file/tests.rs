@@ -1,9 +1,7 @@
 //! Tests of tool files: what they may say, and what is said of a wrong one.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 use super::*;
 
@@ -85,7 +83,7 @@ fn what_was_only_observed_is_shown_and_not_checked() {
 #[test]
 fn a_file_cannot_change_what_is_accepted() {
     let mut tool = upstream();
-    tool.output_schema = Some(Arc::new(json!({"type": "object"})));
+    tool.output_schema = Some(json!({"type": "object"}).into());
     let read = file(&json!({
         "name": "find", "arguments": {"querry": {"description": "x"}}, "outputSchema": {"type": "string"},
     }));

@@ -101,7 +101,7 @@ fn check(
             .collect();
         for (line, case) in &page.cases {
             let error = failed.get(line);
-            let (schema, value, is_valid) = (&case.tool.input_schema, &case.value, case.is_valid);
+            let (schema, value, is_valid) = (&*case.tool.input_schema, &case.value, case.is_valid);
             *(if is_valid {
                 &mut accepted
             } else {

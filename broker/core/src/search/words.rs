@@ -36,20 +36,20 @@ fn word(piece: &str) -> Option<String> {
 /// for is worked out once: a thousand descriptions repeat a few thousand pieces.
 #[derive(Default)]
 pub(super) struct Numbered<'a> {
-    pieces: HashMap<&'a str, Option<usize>>,
-    numbers: HashMap<String, usize>,
+    pieces: HashMap<&'a str, Option<u32>>,
+    numbers: HashMap<String, u32>,
 }
 
 impl<'a> Numbered<'a> {
-    pub(super) fn read(&mut self, text: &'a str) -> Vec<usize> {
-        split(text).filter_map(|piece| self.number(piece)).collect()
+    pub(super) fn read(&mut self, text: &'a str) -> impl Iterator<Item = u32> {
+        split(text).filter_map(|piece| self.number(piece))
     }
 
-    fn number(&mut self, piece: &'a str) -> Option<usize> {
+    fn number(&mut self, piece: &'a str) -> Option<u32> {
         if let Some(known) = self.pieces.get(piece) {
             return *known;
         }
-        let next = self.numbers.len();
+        let next = u32::try_from(self.numbers.len()).ok()?;
         let number = word(piece).map(|word| *self.numbers.entry(word).or_insert(next));
         self.pieces.insert(piece, number);
         number
@@ -59,7 +59,7 @@ impl<'a> Numbered<'a> {
     pub(super) fn into_words(self) -> Vec<String> {
         let mut words = vec![String::new(); self.numbers.len()];
         for (word, number) in self.numbers {
-            if let Some(place) = words.get_mut(number) {
+            if let Some(place) = words.get_mut(number as usize) {
                 *place = word;
             }
         }
@@ -71,17 +71,49 @@ impl<'a> Numbered<'a> {
 fn split(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+        rest = from_piece(rest);
         if rest.is_empty() {
             return None;
         }
-        let end = end_of_piece(rest);
+        let end = end_in_ascii(rest).unwrap_or_else(|| end_of_piece(rest));
         let (piece, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
         rest = after;
         Some(piece)
     })
 }
 
+/// From where the next piece begins.
+fn from_piece(text: &str) -> &str {
+    let begins = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
+    let at = text.bytes().position(|byte| begins(&byte));
+    let rest = at.and_then(|at| text.get(at..)).unwrap_or_default();
+    match rest.as_bytes().first() {
+        Some(byte) if !byte.is_ascii() => rest.trim_start_matches(|c: char| !c.is_alphanumeric()),
+        _ => rest,
+    }
+}
+
+/// Where a piece ends, by its bytes; most texts are nothing but ASCII. Nothing when this one is
+/// not as far as it has to be looked at.
+fn end_in_ascii(text: &str) -> Option<usize> {
+    let mut bytes = text.bytes().enumerate().peekable();
+    let mut before: Option<u8> = None;
+    while let Some((at, byte)) = bytes.next() {
+        let next = bytes.peek().map(|(_, next)| *next);
+        if !byte.is_ascii() || next.is_some_and(|it| !it.is_ascii()) {
+            return None;
+        }
+        if let Some(before) = before
+            && is_border(before.into(), byte.into(), next.map(char::from))
+        {
+            return Some(at);
+        }
+        before = Some(byte);
+    }
+    Some(text.len())
+}
+
+/// The same by its characters.
 fn end_of_piece(text: &str) -> usize {
     let mut chars = text.char_indices().peekable();
     let mut before: Option<char> = None;
@@ -123,14 +155,34 @@ mod tests {
     }
 
     #[test]
+    fn bytes_and_characters_end_a_piece_at_the_same_place() {
+        let alphabet = ['a', 'z', 'B', 'Z', '0', '9', '_', ' ', 'é', 'Ü', '日', '٣'];
+        let count = alphabet.len();
+        for number in 0..count.pow(4) {
+            let letter = |at: u32| alphabet[number / count.pow(at) % count];
+            let text: String = (0..4).map(letter).collect();
+            for (at, _) in text.char_indices() {
+                let rest = &text[at..];
+                let by_bytes = end_in_ascii(rest);
+                assert!(by_bytes.is_none_or(|it| it == end_of_piece(rest)), "{rest}");
+                let begins = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+                assert_eq!(from_piece(rest), begins, "{rest}");
+            }
+        }
+    }
+
+    #[test]
     fn many_texts_have_the_words_that_each_has_alone() {
         let texts = ["Reads a file", "read_file", "It reads FILES", "", "the of"];
         let mut numbered = Numbered::default();
-        let read: Vec<Vec<usize>> = texts.iter().map(|text| numbered.read(text)).collect();
+        let read = texts.map(|text| numbered.read(text).collect::<Vec<_>>());
         let words = numbered.into_words();
         assert_eq!(words, ["read", "file"]);
         for (text, numbers) in texts.into_iter().zip(read) {
-            let named: Vec<_> = numbers.iter().map(|it| words[*it].clone()).collect();
+            let named: Vec<_> = numbers
+                .iter()
+                .map(|it| words[*it as usize].clone())
+                .collect();
             assert_eq!(named, of(text).collect::<Vec<_>>(), "{text}");
         }
     }

@@ -8,7 +8,7 @@ use crate::broker::status::ServerState;
 use crate::config::{PolicyConfig, Secrets, Server, UnknownKeys};
 use crate::listing_file::Listings;
 use crate::scratch::Scratch;
-use crate::upstream::{Listed, ServerSpec, Transport};
+use crate::upstream::{ListProblem, Listed, ServerSpec, Transport};
 
 /// No two of them could be meant for one another.
 const NAMES: [&str; 3] = ["calendar", "mail", "warehouse"];
@@ -24,11 +24,15 @@ fn server(name: &str) -> Server {
 }
 
 fn listed(server: &str, tool: &str) -> Change {
+    listed_with(server, tool, Vec::new())
+}
+
+fn listed_with(server: &str, tool: &str, problems: Vec<ListProblem>) -> Change {
     let tools: Vec<Value> = vec![json!({"name": tool, "inputSchema": {"type": "object"}})];
     Change::Listed(Box::new(Listed {
         server: ServerName(server.into()),
         tools,
-        problems: Vec::new(),
+        problems,
         failure: None,
         era: None,
         version: None,
@@ -134,8 +138,9 @@ fn of_what_is_remembered_only_what_does_not_fit_is_forgotten() {
         ("mail", "any"),
         ("warehouse", "other"),
     ] {
-        let tools = [json!({"name": tool, "inputSchema": {"type": "object"}})];
-        listings.store(&server(name).spec.digest(), None, &tools);
+        let tool = json!({"name": tool, "inputSchema": {"type": "object"}});
+        let tools = std::iter::once((tool.to_string(), None));
+        listings.store(&server(name).spec.digest(), None, tools);
     }
     let shelf = shelf(&scratch, true);
     assert_eq!(stands(&shelf), ["calendar.named", "mail.any"]);
@@ -146,4 +151,55 @@ fn of_what_is_remembered_only_what_does_not_fit_is_forgotten() {
         .map(|it| it.is_awaited())
         .collect::<Vec<_>>();
     assert_eq!(awaited, [false, false, true]);
+}
+
+/// All three have been seen before.
+fn seen(scratch: &Scratch) -> Shelf {
+    let first = shelf(scratch, false);
+    let changes = NAMES.map(|server| listed(server, "named"));
+    take_together(&first, changes.into());
+    shelf(scratch, true)
+}
+
+#[test]
+fn what_is_left_out_of_a_list_makes_nothing_anew_but_what_is_said_of_it() {
+    let scratch = Scratch::new();
+    let shelf = seen(&scratch);
+    let before = shelf.now();
+    let left_out = ListProblem::Nameless {
+        at: 2,
+        why: "it has no name".to_owned(),
+    };
+    shelf.take(listed_with("mail", "named", vec![left_out]));
+    let now = shelf.now();
+    assert!(Arc::ptr_eq(&before.descriptions, &now.descriptions));
+    assert!(Arc::ptr_eq(&before.standing.rules, &now.standing.rules));
+    let told = now.problems.iter().filter(|it| it.why.contains("no name"));
+    assert_eq!(told.count(), 1, "{:?}", now.problems);
+    assert_eq!(now.servers[1].state, ServerState::Connected);
+    // And when all of it can be used again, that is over.
+    shelf.take(listed("mail", "named"));
+    assert_eq!(shelf.now().problems, before.problems);
+    shelf.take(listed("mail", "other"));
+    assert!(!Arc::ptr_eq(
+        &before.descriptions,
+        &shelf.now().descriptions
+    ));
+}
+
+#[test]
+fn a_server_that_was_refused_and_rests_is_there_on_demand_and_nothing_is_wrong_with_it() {
+    let scratch = Scratch::new();
+    let shelf = shelf(&scratch, false);
+    shelf.take(listed("calendar", "other"));
+    assert_eq!(stands(&shelf), ["calendar is refused"]);
+    let known = shelf.now();
+    assert!(!known.problems.is_empty());
+    assert_eq!(known.absent[0].global, "calendar");
+    assert!(known.absent[0].why.contains("named"), "{:?}", known.absent);
+    shelf.take(Change::Rests(ServerName("calendar".into())));
+    let known = shelf.now();
+    assert_eq!(known.servers[0].state, ServerState::OnDemand);
+    assert_eq!(known.problems, Vec::new());
+    assert!(known.absent.iter().all(|it| it.global != "calendar"));
 }

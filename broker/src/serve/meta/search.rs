@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use airlock_core::search::Index;
+use airlock_core::search;
 use codegen::declare::Level;
 use serde_json::{Map, Value, json};
 use tokio::task::spawn_blocking;
@@ -67,8 +67,8 @@ async fn search<'a>(
     check(shelf, &wanted)?;
     let places = if wanted.is_regex {
         // It computes for a while, which is no work for a thread that others wait for.
-        let (index, pattern) = (Arc::clone(&shelf.index), wanted.query.to_owned());
-        let matching = spawn_blocking(move || matching(&index, &pattern));
+        let (tools, pattern) = (Arc::clone(&shelf.tools), wanted.query.to_owned());
+        let matching = spawn_blocking(move || matching(&tools, &pattern));
         matching.await.map_err(|_| "the search failed")??
     } else {
         places(shelf, &wanted)?
@@ -161,16 +161,20 @@ fn check(shelf: &Shelf, wanted: &Wanted<'_>) -> Result<(), String> {
 fn places(shelf: &Shelf, wanted: &Wanted<'_>) -> Result<Vec<usize>, String> {
     match (wanted.query, wanted.is_regex) {
         ("", _) => Ok((0..shelf.tools.len()).collect()),
-        (pattern, true) => matching(&shelf.index, pattern),
+        (pattern, true) => matching(&shelf.tools, pattern),
         (query, false) => Ok(shelf.ranked(query)),
     }
 }
 
 /// Nobody can stop it meanwhile, so that it stops by itself.
-fn matching(index: &Index, pattern: &str) -> Result<Vec<usize>, String> {
+fn matching(tools: &[Shown], pattern: &str) -> Result<Vec<usize>, String> {
     const WALL: Duration = Duration::from_millis(100);
     let begun = Instant::now();
-    let found = index.matching(pattern, || begun.elapsed() < WALL);
+    let texts = tools.iter().map(|shown| {
+        let document = shown.without_parameters();
+        (shown.name.clone(), document.text)
+    });
+    let found = search::matching(pattern, texts, || begun.elapsed() < WALL);
     found.map_err(|bad| bad.to_string())
 }
 

@@ -1,6 +1,9 @@
 //! Scripts of a host: their results, their progress, their end from outside.
 
+use super::behind::Behind;
+use super::host::House;
 use super::*;
+use crate::config::Server;
 
 async fn knowing(way: Way) -> Host {
     let settings = Settings {
@@ -214,5 +217,27 @@ async fn tools_are_found_by_words_by_pattern_and_by_server() {
         assert!(text(&found).contains("to_upper("), "{found}");
         let found = host.call("search_tools", json!({"query": "xyzzy"})).await;
         assert!(!is_error(&found) && text(&found).contains("no tool fits"));
+    }
+}
+
+#[tokio::test]
+async fn a_script_that_names_a_server_which_cannot_be_reached_is_told_why_and_what_next() {
+    for way in WAYS {
+        let closed = Behind::saying(json!([]), |method, _| {
+            (method == "initialize").then_some(Err((-32_000, "closed for today")))
+        });
+        let server = Server::new(closed.await.spec("maps"));
+        let house = House::before(server, settings()).await;
+        let mut host = house.host(way, json!({})).await;
+        let ran = host.run("return await maps.route({from: 'home'})").await;
+        let said = text(&ran);
+        for part in [
+            "the server `maps` cannot be used now",
+            "closed for today",
+            "It is tried again",
+        ] {
+            assert!(said.contains(part), "{part} in {said}");
+        }
+        assert!(is_error(&ran) && !said.contains("there is no server"));
     }
 }

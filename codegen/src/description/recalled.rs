@@ -1,0 +1,103 @@
+//! A description that was read before, from the text that it had then: what its
+//! server says in words is read, its schemas when somebody looks into them.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::{Claims, Description, Shorthand, claims};
+use crate::canonical::Digest;
+use crate::later::Text;
+
+#[derive(Deserialize)]
+struct Members<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    title: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    description: Option<Cow<'a, str>>,
+    #[serde(borrow, rename = "inputSchema")]
+    input_schema: &'a RawValue,
+    #[serde(borrow, default, rename = "outputSchema")]
+    output_schema: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    annotations: Option<&'a RawValue>,
+}
+
+impl Description {
+    /// What [`Description::parse`] made of a tool whose text is `tool`, and whose digest was
+    /// `digest`. Nothing is checked again. Nothing for a text that is unlike what most servers
+    /// write; that one has to be parsed.
+    #[must_use]
+    pub fn recalled(server: &str, tool: &Text, digest: Digest) -> Option<Self> {
+        let members: Members<'_> = serde_json::from_str(tool.as_str()).ok()?;
+        let part = |raw: &RawValue| tool.part(raw.get());
+        let annotations = members.annotations.and_then(part).map(|it| it.value());
+        let annotations = annotations.as_ref().and_then(Value::as_object);
+        let besides = annotations.and_then(|it| it.get("title")?.as_str());
+        let title = members.title.as_deref().or(besides);
+        let output = members.output_schema.map(part);
+        Some(Self {
+            server: server.to_owned(),
+            title: title.map(str::to_owned),
+            name: members.name.into_owned(),
+            text: members.description.map(Cow::into_owned),
+            input_schema: part(members.input_schema)?.into(),
+            output_schema: match output {
+                Some(output) => Some(output?.into()),
+                None => None,
+            },
+            claims: annotations.map_or_else(Claims::default, claims),
+            digest,
+            upstream: digest,
+            output_is_observed: false,
+            file: None,
+            shorthand: Shorthand::default(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(text: &str) -> Value {
+        serde_json::from_str(text).unwrap_or_default()
+    }
+
+    fn recalled(tool: &Value) -> Option<Description> {
+        let digest = Description::parse("s", tool).unwrap().digest;
+        let text = Text::new(tool.to_string().into(), read);
+        Description::recalled("s", &text, digest)
+    }
+
+    #[test]
+    fn what_is_recalled_is_what_was_read() {
+        let schema = json!({"type": "object", "properties": {"a\n\"": {"type": "string"}}});
+        for tool in [
+            json!({"name": "x", "inputSchema": schema}),
+            json!({"name": "x", "title": null, "description": "", "inputSchema": {}}),
+            json!({
+                "name": "é\"x", "description": "Two\nlines \u{1F600}", "inputSchema": schema,
+                "outputSchema": {"type": "object"}, "_meta": {"name": 1}, "icons": [],
+                "annotations": {"title": "T", "readOnlyHint": true, "deprecated": "use y"},
+            }),
+            json!({"name": "x", "title": "A", "annotations": {"title": "B"}, "inputSchema": {}}),
+            json!({"name": "x", "outputSchema": true, "inputSchema": {"type": ["object"]}}),
+            json!({"name": "x", "outputSchema": null, "annotations": [], "inputSchema": {}}),
+        ] {
+            let read = Description::parse("s", &tool).unwrap();
+            assert_eq!(recalled(&tool), Some(read), "{tool}");
+        }
+    }
+
+    #[test]
+    fn what_decorates_and_is_of_another_kind_has_to_be_read_again() {
+        let tool = json!({"name": "x", "inputSchema": {}, "description": 5});
+        assert_eq!(recalled(&tool), None);
+    }
+}
