@@ -13,7 +13,8 @@ use boa_engine::{
 use crate::kept::{self, Kept};
 use crate::run::Run;
 use crate::{
-    changed, console, from_json, numbers, regex, sort, stringify, strings, stubs, timers, web,
+    changed, console, counted, from_json, numbers, regex, sort, stringify, strings, stubs, timers,
+    web,
 };
 
 type Native = fn(&JsValue, &[JsValue], &mut Context) -> JsResult<JsValue>;
@@ -75,6 +76,7 @@ pub(crate) fn install(context: &mut Context) -> JsResult<Kept> {
     let kept = Kept::gather(engine_stack, traps, tool_error_prototype, context)?;
     replace_json_parse(context)?;
     replace_math_random(context)?;
+    counted::install(context)?;
     sort::install(context)?;
     stringify::install(context)?;
 

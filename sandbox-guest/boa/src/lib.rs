@@ -14,6 +14,7 @@ mod clock;
 mod collation;
 mod collections;
 mod console;
+mod counted;
 mod failure;
 mod forms;
 mod from_json;

@@ -13,7 +13,7 @@ use sandbox_protocol::{GuestLimits, Start, StepState};
 use wasmtime::{Config, Engine, Instance, Module, OptLevel, Store};
 
 /// One use of each, on a text or a list whose length goes with `N`.
-const USES: [(&str, &str); 47] = [
+const USES: [(&str, &str); 49] = [
     ("split", "'a,b;'.repeat(N).split(',').length"),
     ("split, all of it", "','.repeat(N).split(',').length"),
     (
@@ -89,6 +89,14 @@ const USES: [(&str, &str); 47] = [
     (
         "sort by anything",
         "many(i => i * 7919 % 10007).sort((a, b) => (a < b ? -1 : 1))[0]",
+    ),
+    (
+        "sort in place",
+        "many(i => i * 7919 % 10007 + 0.5).sort()[0]",
+    ),
+    (
+        "make by counting",
+        "Array.from({ length: N * 4 }, (_, i) => i).length",
     ),
     ("sort texts", "many(i => 'k' + i * 7919 % 10007).sort()[0]"),
     (
