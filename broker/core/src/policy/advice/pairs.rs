@@ -73,14 +73,15 @@ impl<'a> Known<'a> {
             let why = "parts of it exclude each other";
             return Some(gone(Kind::RuleDead, one.rule, &what, why));
         }
-        let others: Vec<Read<'a>> = self
-            .beside(one)
-            .filter(|other| self.is_safe(one, Some(*other)))
-            .collect();
-        others
-            .iter()
-            .find_map(|other| overruled(one, *other))
-            .or_else(|| others.iter().find_map(|other| shadowed(one, *other)))
+        let others: Vec<Read<'a>> = self.beside(one).collect();
+        let safe = |find: fn(Read<'_>, Read<'_>) -> Option<Finding>| {
+            let mut found = others.iter().filter_map(|other| {
+                let finding = find(one, *other)?;
+                self.is_safe(one, Some(*other)).then_some(finding)
+            });
+            found.next()
+        };
+        safe(overruled).or_else(|| safe(shadowed))
     }
 
     /// Without the rule no call is let through that an error in it denies: there is none, or the
