@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::caps::Caps;
 use super::diagnostics::lock;
@@ -87,14 +87,7 @@ impl Connection {
 
     /// Stays open: the answer says that nothing will be told any more.
     pub(crate) async fn listen(&self) -> Result<Answer, LinkError> {
-        let members = r#""notifications":{"toolsListChanged":true}"#.to_owned();
-        let outgoing = Outgoing {
-            method: "subscriptions/listen",
-            params: self.params(Some(members), &Besides::default()),
-            cancellable: true,
-            ..Outgoing::default()
-        };
-        self.link.request(&outgoing, &Wall::new(LISTENING)).await
+        self.listen_to(&json!({"toolsListChanged": true})).await
     }
 
     /// The same for what is wanted besides tools.
@@ -112,7 +105,11 @@ impl Connection {
             let uris = wanted.uris.iter().cloned().collect::<Vec<_>>();
             told.insert("resourceSubscriptions".into(), uris.into());
         }
-        let members = format!(r#""notifications":{}"#, Value::from(told));
+        self.listen_to(&told.into()).await
+    }
+
+    async fn listen_to(&self, wanted: &Value) -> Result<Answer, LinkError> {
+        let members = format!(r#""notifications":{wanted}"#);
         let outgoing = Outgoing {
             method: "subscriptions/listen",
             params: self.params(Some(members), &Besides::default()),
