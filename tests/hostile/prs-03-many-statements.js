@@ -1,8 +1,6 @@
 // case: PRS-03
 // expect: ok | limit:cpu | limit:time | limit:memory | engine_fault
 // limits: guest_cpu_ms_max=2500 run_wall_ms_max=3500
-// kept mib max: 64
-// why: the process's allocator keeps what the reading of so long a script once needed
 // expand: yes
 let a = 0;
 {{"a++;" * 100000}}

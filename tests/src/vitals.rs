@@ -15,9 +15,11 @@ pub struct Vitals {
 }
 
 impl Vitals {
-    /// `None` where there is no `/proc`.
+    /// What is freed and kept by the allocator belongs to nobody, and is given back first. `None`
+    /// where there is no `/proc`.
     #[must_use]
     pub fn now() -> Option<Self> {
+        give_back_what_is_freed();
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
         let kib = status
             .lines()
@@ -36,6 +38,18 @@ impl Vitals {
             && self.threads <= before.threads
     }
 }
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "a function of the C library")]
+fn give_back_what_is_freed() {
+    // SAFETY: it takes a number, may be called at any time and from any thread.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn give_back_what_is_freed() {}
 
 /// Waits until the process is back to where it was, or says what it kept.
 /// What ends a run may still be closing when its report is there.
