@@ -95,7 +95,9 @@ fn a_run_that_nobody_waits_for_any_more_ends() {
         let path = fs::read_dir(stage.runs_dir()).ok()?.next()?.ok()?.path();
         fs::read_to_string(path).ok()
     };
-    wait_until(|| journal().is_some_and(|text| text.contains("\"ended\"")));
+    // Its last line is whole with its end.
+    let is_over = |text: &String| text.contains("\"ended\"") && text.ends_with('\n');
+    wait_until(|| journal().as_ref().is_some_and(is_over));
     assert!(journal().unwrap().contains("\"cancelled\""));
     assert!(stage.log.take().iter().all(|call| call.tool != "box.write"));
 }

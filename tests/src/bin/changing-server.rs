@@ -110,10 +110,11 @@ fn while_there(path: &Path) {
     }
 }
 
+/// In one piece: another thread notes at the same moment, and somebody may be reading.
 fn note(folder: &Path, line: &str) -> std::io::Result<()> {
     let log = folder.join("log");
     let mut log = File::options().create(true).append(true).open(log)?;
-    writeln!(log, "{line}")
+    log.write_all(format!("{line}\n").as_bytes())
 }
 
 fn fail(message: &Value, code: i64, why: &str) -> std::io::Result<()> {

@@ -54,7 +54,9 @@ impl Server {
         if let Some(log) = &mut self.log {
             let name = params["name"].as_str().unwrap_or_default();
             let trace = params["_meta"]["traceparent"].as_str().unwrap_or_default();
-            writeln!(log, "{} {method} {name} {trace}", std::process::id())?;
+            // In one piece: somebody may be reading.
+            let line = format!("{} {method} {name} {trace}\n", std::process::id());
+            log.write_all(line.as_bytes())?;
         }
         if id.is_null() {
             return Ok(());

@@ -79,9 +79,11 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
+/// In one piece: somebody may be reading.
 fn note(log: &mut Option<std::fs::File>, line: &str) -> std::io::Result<()> {
+    let line = format!("{}\n", line.trim_end());
     log.as_mut()
-        .map_or(Ok(()), |log| writeln!(log, "{}", line.trim_end()))
+        .map_or(Ok(()), |log| log.write_all(line.as_bytes()))
 }
 
 fn list(trick: &str, params: &Value) -> Value {

@@ -5,6 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 use tests::command::{Ended, Home, program};
+use tests::patience::wait_until;
 
 /// Runs code with the server `box` that this shell line is.
 fn run_beside(home: &Home, shell: &str, code: &str) -> Ended {
@@ -37,8 +38,12 @@ fn a_server_gets_the_very_bytes_that_were_decided_on_and_journaled() {
             .replace('X', "\u{2028}");
     let journal = fs::read_to_string(&home.journals()[0]).unwrap();
     assert!(journal.contains(&format!(r#""args":{args}"#)), "{journal}");
-    let heard = fs::read_to_string(heard).unwrap();
-    let call = heard.lines().find(|line| line.contains("tools/call"));
+    // `tee` passes on before it writes down.
+    let heard = || fs::read_to_string(&heard).unwrap_or_default();
+    let call_of = |line: &str| line.contains("tools/call") && line.ends_with('\n');
+    wait_until(|| heard().split_inclusive('\n').any(call_of));
+    let heard = heard();
+    let call = heard.split_inclusive('\n').find(|line| call_of(line));
     let call = call.expect("the call was sent");
     assert!(call.contains(&format!(r#""arguments":{args}"#)), "{call}");
 }

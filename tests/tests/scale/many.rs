@@ -36,9 +36,10 @@ fn the_list_of_a_thousand_tools_is_a_few_lines_and_search_finds_each() {
 #[test]
 fn the_first_search_is_answered_at_once_and_every_other_too() {
     const SEARCHES: usize = 300;
-    // An unoptimised broker on a busy machine is no measure of anything but of being stuck.
+    // An unoptimised broker on a busy machine is no measure of anything but of being stuck: who
+    // waits for the silent server waits for a minute.
     let is_measured = std::env::var_os("AIRLOCK_MEASURED").is_some();
-    let (slack, count) = if is_measured { (1, 15) } else { (100, 1) };
+    let (slack, count) = if is_measured { (1, 15) } else { (500, 1) };
     let fixtures = twelve();
     let site = twelve_once_seen(&fixtures);
     let starts: Vec<Start> = (0..count).map(|_| Start::of(&site)).collect();

@@ -61,9 +61,10 @@ struct Asking {
 }
 
 impl Fixture {
+    /// In one piece: somebody may be reading.
     fn note(&mut self, line: &str) -> std::io::Result<()> {
         match &mut self.log {
-            Some(log) => writeln!(log, "{line}"),
+            Some(log) => log.write_all(format!("{line}\n").as_bytes()),
             None => Ok(()),
         }
     }
@@ -113,8 +114,10 @@ impl Fixture {
             }
             "ping" => json!({}),
             _ => {
-                if self.news.hear(id, method, &message["params"])? {
-                    return self.note(&format!("{method} {}", message["params"]));
+                if self.news.is_about(method) {
+                    // Whoever has the answer may look for the line.
+                    self.note(&format!("{method} {}", message["params"]))?;
+                    return self.news.hear(id, method, &message["params"]);
                 }
                 if let Some(result) = shelves::answer(method, &message["params"]) {
                     return answer(id, &result);

@@ -39,33 +39,33 @@ impl News {
         }
     }
 
-    /// True when the request is about this.
-    pub(crate) fn hear(
-        &mut self,
-        id: &Value,
-        method: &str,
-        params: &Value,
-    ) -> std::io::Result<bool> {
+    pub(crate) fn is_about(&self, method: &str) -> bool {
+        match method {
+            "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" => !self.is_newer,
+            "subscriptions/listen" => self.is_newer,
+            _ => false,
+        }
+    }
+
+    /// A request that is about this.
+    pub(crate) fn hear(&mut self, id: &Value, method: &str, params: &Value) -> std::io::Result<()> {
         let uri = || params["uri"].as_str().unwrap_or_default().to_owned();
         match method {
-            "logging/setLevel" if !self.is_newer => self.level = level(&params["level"]),
-            "resources/subscribe" if !self.is_newer => {
+            "logging/setLevel" => self.level = level(&params["level"]),
+            "resources/subscribe" => {
                 self.subscribed.insert(uri());
             }
-            "resources/unsubscribe" if !self.is_newer => {
+            "resources/unsubscribe" => {
                 self.subscribed.remove(&uri());
             }
-            "subscriptions/listen" if self.is_newer => {
+            _ => {
                 let wanted = params["notifications"].clone();
                 let params = json!({"_meta": {SUBSCRIPTION_KEY: id}, "notifications": wanted});
                 self.listening.push((id.clone(), wanted));
-                tell("notifications/subscriptions/acknowledged", params)?;
-                return Ok(true);
+                return tell("notifications/subscriptions/acknowledged", params);
             }
-            _ => return Ok(false),
         }
-        answer(id, &json!({}))?;
-        Ok(true)
+        answer(id, &json!({}))
     }
 
     /// One line of each level, as far as somebody wants them.
