@@ -58,7 +58,7 @@ mod tests {
             args: vec!["-c".into(), script.into()],
             env: vec![("PATH".into(), std::env::var("PATH").unwrap())],
         };
-        let command = Command::new(program, Duration::from_secs(5), 100);
+        let command = Command::new(program, Duration::from_secs(60), 100);
         let wanted = Extraction {
             value: json!("Ada, 36"),
             schema: json!({"type": "integer"}),

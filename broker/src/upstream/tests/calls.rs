@@ -309,7 +309,7 @@ async fn a_flood_of_notifications_is_counted_and_nothing_else() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_server_asks_of_us_is_answered_with_no_and_a_ping_with_yes() {
     let fake = playing(|_, message| {
         vec![
