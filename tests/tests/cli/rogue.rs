@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use tests::command::{Ended, Home, program};
 
 /// What nothing stops would take much longer.
-const IN_TIME: Duration = Duration::from_secs(40);
+const IN_TIME: Duration = Duration::from_secs(120);
+/// What comes in the end, however busy the machine is, and sooner than a command is given up.
+const LONG: &str = "200s";
 
 /// Runs code beside a rogue server, the demo server next to it.
 fn beside(trick: &str, code: &str, more: &[&str]) -> Ended {
@@ -25,7 +27,7 @@ fn beside_in(home: &Home, trick: &str, code: &str, more: &[&str]) -> Ended {
         "--allow",
         "*.*",
         "--timeout",
-        "60s",
+        LONG,
     ];
     args.extend(more);
     args.extend(["-e", code]);
@@ -65,7 +67,7 @@ fn a_server_that_never_answers_costs_its_call_and_nothing_else() {
 #[test]
 fn an_answer_that_is_far_too_large_is_refused_before_it_is_held() {
     assert_eq!(
-        after("huge", &["--call-timeout", "10s"]),
+        after("huge", &["--call-timeout", LONG]),
         json!(["outcome-unknown", "returned", "returned"])
     );
 }
@@ -89,7 +91,7 @@ fn a_second_answer_to_one_call_is_ignored() {
 #[test]
 fn a_million_notifications_are_waded_through() {
     assert_eq!(
-        after("notifications", &["--call-timeout", "15s"]),
+        after("notifications", &["--call-timeout", LONG]),
         json!(["returned", "returned", "returned"])
     );
 }
@@ -189,7 +191,7 @@ fn one_bad_tool_hides_no_good_one() {
 fn schemas_that_explode_are_refused_in_time_and_named_by_whoever_looks_at_all_of_them() {
     let code = "const word = (p) => p.then(() => 'returned', (e) => e.code ?? e.name); \
         return [await word(rogue.fine({})), await word((async () => rogue.bomb_remote_ref({a: 1}))())]";
-    let ended = beside("list-bombs", code, &["--call-timeout", "20s"]).expect_code(0);
+    let ended = beside("list-bombs", code, &["--call-timeout", LONG]).expect_code(0);
     assert!(ended.wall < IN_TIME, "{:?}", ended.wall);
     let value = &ended.json()["value"];
     assert_eq!(value[0], "returned");
