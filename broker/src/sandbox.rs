@@ -21,6 +21,7 @@ mod memory;
 mod reader;
 mod second_look;
 mod shadow_stack;
+mod single_pages;
 mod ticker;
 
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::ErrorKind;
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use guest_image::GuestImage;
 use rustix::mm::{MprotectFlags, mprotect};
@@ -11,6 +11,7 @@ use wasmtime::{Config, CustomCodeMemory, Engine, InstancePre, Linker, Module, Mo
 
 use super::SandboxError;
 use super::bounds::Watch;
+use super::single_pages::SinglePages;
 use super::ticker::Ticker;
 
 /// No machine that an image is built for has smaller pages.
@@ -21,6 +22,9 @@ pub(super) struct Loaded {
     pub(super) instances: InstancePre<Watch>,
     pub(super) exports: Exports,
     pub(super) ticker: Ticker,
+    pub(super) single_pages: SinglePages,
+    /// Where its guests leave their last words, once one of them has said so.
+    pub(super) landmark: OnceLock<u32>,
 }
 
 /// Where a guest's exports are, looked up once.
@@ -82,6 +86,8 @@ impl Loaded {
             instances,
             exports,
             ticker,
+            single_pages: SinglePages::ask(),
+            landmark: OnceLock::new(),
         })
     }
 }

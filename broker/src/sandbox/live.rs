@@ -91,6 +91,8 @@ impl Live {
             .and_then(Extern::into_memory)
             .ok_or_else(|| wasmtime::Error::msg("the guest exports no memory"))?;
         let begin = memory.data_ptr(&store);
+        let bytes = memory.data_size(&store);
+        loaded.single_pages.of(begin, bytes, is_pooled);
         store.data_mut().set_memory(begin);
         Ok(Self {
             sandbox: sandbox.clone(),
@@ -152,8 +154,7 @@ impl Live {
     ) -> wasmtime::Result<Step> {
         let exports = &loaded.exports;
         if self.landmark.is_none() {
-            let landmark = function::<(), u32>(&self.instance, &mut self.store, &exports.landmark)?;
-            self.landmark = Some(landmark.call(&mut self.store, ())?);
+            self.landmark = Some(self.find_landmark(loaded)?);
         }
         let export = match turn {
             Turn::Start => &exports.start,
@@ -170,6 +171,17 @@ impl Live {
         let answer = run.call(&mut self.store, ())?;
         let memory = self.memory.data(&self.store);
         self.reader.step(memory, answer).map_err(Into::into)
+    }
+
+    /// A number in the image, and so the same for each of its guests.
+    fn find_landmark(&mut self, loaded: &Loaded) -> wasmtime::Result<u32> {
+        if let Some(known) = loaded.landmark.get() {
+            return Ok(*known);
+        }
+        let exports = &loaded.exports;
+        let landmark = function::<(), u32>(&self.instance, &mut self.store, &exports.landmark)?;
+        let found = landmark.call(&mut self.store, ())?;
+        Ok(*loaded.landmark.get_or_init(|| found))
     }
 
     /// What an error of the engine means.

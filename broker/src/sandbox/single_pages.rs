@@ -1,0 +1,200 @@
+//! Pages of an image come one at a time, each when a guest first reads it.
+//!
+//! Left to itself the kernel brings sixteen at once. A guest reads a few pages here and there, so
+//! five times as many as it needs would be there, and each page that is there is looked at when
+//! what a guest wrote is looked for after its end: that took a quarter of a short run. The kernel
+//! has no setting for it, but it brings no neighbours where somebody wants to be told of pages
+//! being written. So this asks to be told, and then never marks a page of which it would be.
+//! Where the kernel refuses, neighbours come as ever.
+
+use std::fmt;
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::SinglePages;
+
+impl fmt::Debug for SinglePages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SinglePages").finish_non_exhaustive()
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::collections::BTreeSet;
+    use std::os::fd::OwnedFd;
+    use std::sync::{Mutex, PoisonError};
+
+    use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
+    use rustix::mm::{UserfaultfdFlags, userfaultfd};
+
+    /// What the kernel calls this interface, and its ioctls' group.
+    const INTERFACE: u8 = 0xaa;
+    const AGREE: Opcode = opcode::read_write::<Agree>(INTERFACE, 0x3f);
+    const REGISTER: Opcode = opcode::read_write::<Register>(INTERFACE, 0);
+    /// Nothing that the kernel itself writes there is told of; anybody may ask for that much.
+    const USER_MODE_ONLY: u32 = 1;
+    /// To be told when a page that is marked is written.
+    const OF_WRITES: u64 = 2;
+
+    #[repr(C)]
+    struct Agree {
+        interface: u64,
+        features: u64,
+        ioctls: u64,
+    }
+
+    #[repr(C)]
+    struct Register {
+        begin: u64,
+        bytes: u64,
+        mode: u64,
+        ioctls: u64,
+    }
+
+    /// For the memories of one engine.
+    pub(in crate::sandbox) struct SinglePages {
+        asked: Option<OwnedFd>,
+        /// Where memories begin that stay mapped between two guests, once they were registered.
+        kept: Mutex<BTreeSet<usize>>,
+    }
+
+    impl SinglePages {
+        pub(in crate::sandbox) fn ask() -> Self {
+            Self {
+                asked: agreed().ok(),
+                kept: Mutex::default(),
+            }
+        }
+
+        /// To be told of each guest before it runs: where its memory begins, how many bytes of it
+        /// are there, and whether they stay mapped when the guest ends.
+        pub(in crate::sandbox) fn of(&self, memory: *const u8, bytes: usize, is_kept: bool) {
+            let Some(asked) = &self.asked else {
+                return;
+            };
+            let begin = memory.addr();
+            if is_kept {
+                let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+                if !kept.insert(begin) {
+                    return;
+                }
+            }
+            // A kernel that refuses brings neighbours.
+            let _ = register(asked, begin, bytes);
+        }
+    }
+
+    fn agreed() -> rustix::io::Result<OwnedFd> {
+        let flags = UserfaultfdFlags::CLOEXEC | UserfaultfdFlags::from_bits_retain(USER_MODE_ONLY);
+        let mut agree = Agree {
+            interface: INTERFACE.into(),
+            features: 0,
+            ioctls: 0,
+        };
+        // SAFETY: the descriptor stays in this module, which does nothing with it but register;
+        // the ioctl takes a structure of this layout.
+        #[expect(unsafe_code, reason = "the interface has no safe form")]
+        unsafe {
+            let asked = userfaultfd(flags)?;
+            ioctl(&asked, Updater::<AGREE, Agree>::new(&mut agree))?;
+            Ok(asked)
+        }
+    }
+
+    fn register(asked: &OwnedFd, begin: usize, bytes: usize) -> rustix::io::Result<()> {
+        let mut register = Register {
+            begin: begin as u64,
+            bytes: bytes as u64,
+            mode: OF_WRITES,
+            ioctls: 0,
+        };
+        // SAFETY: the ioctl takes a structure of this layout. What is mapped in the range stays
+        // what it is: no page of it is ever marked, so nobody waits for an answer.
+        #[expect(unsafe_code, reason = "the interface has no safe form")]
+        unsafe {
+            ioctl(asked, Updater::<REGISTER, Register>::new(&mut register))
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use std::fs::File;
+        use std::os::unix::fs::FileExt;
+        use std::ptr;
+
+        use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+        use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+        use super::*;
+
+        const PAGES: usize = 64;
+
+        fn page_bytes() -> usize {
+            let told = std::fs::read_to_string("/proc/self/smaps").unwrap();
+            let line = told
+                .lines()
+                .find_map(|line| line.strip_prefix("KernelPageSize:"));
+            let kib = line.unwrap().split_whitespace().next().unwrap();
+            kib.parse::<usize>().unwrap() * 1024
+        }
+
+        /// Which pages of a memory are there, as the kernel tells it.
+        fn there(begin: *const u8, page_bytes: usize) -> Vec<usize> {
+            let told = File::open("/proc/self/pagemap").unwrap();
+            let first = begin.addr() / page_bytes;
+            let is_there = |page: &usize| {
+                let mut word = [0; 8];
+                let at = (first + page) * word.len();
+                told.read_exact_at(&mut word, at as u64).unwrap();
+                u64::from_ne_bytes(word) >> 63 == 1
+            };
+            (0..PAGES).filter(is_there).collect()
+        }
+
+        #[test]
+        fn a_page_that_is_read_comes_alone_and_what_is_written_stays() {
+            let page_bytes = page_bytes();
+            let bytes = PAGES * page_bytes;
+            let image = memfd_create("image", MemfdFlags::CLOEXEC).unwrap();
+            ftruncate(&image, bytes as u64).unwrap();
+            let image = File::from(image);
+            image.write_all_at(&vec![7; bytes], 0).unwrap();
+            let pages = SinglePages::ask();
+            for is_kept in [true, false] {
+                let protection = ProtFlags::READ | ProtFlags::WRITE;
+                #[expect(unsafe_code, reason = "a memory as a guest has it")]
+                let begin = unsafe {
+                    let place = ptr::null_mut();
+                    mmap(place, bytes, protection, MapFlags::PRIVATE, &image, 0).unwrap()
+                };
+                let begin = begin.cast::<u8>();
+                pages.of(begin, bytes, is_kept);
+                #[expect(unsafe_code, reason = "the memory is this test's alone")]
+                unsafe {
+                    assert_eq!(begin.add(20 * page_bytes).read_volatile(), 7);
+                    begin.add(40 * page_bytes).write_volatile(8);
+                    let found = there(begin, page_bytes);
+                    if pages.asked.is_some() {
+                        assert_eq!(found, [20, 40]);
+                    } else {
+                        assert!(found.contains(&20) && found.contains(&40));
+                    }
+                    assert_eq!(begin.add(40 * page_bytes).read_volatile(), 8);
+                    munmap(begin.cast(), bytes).unwrap();
+                }
+            }
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) struct SinglePages;
+
+#[cfg(not(target_os = "linux"))]
+impl SinglePages {
+    pub(super) fn ask() -> Self {
+        Self
+    }
+
+    pub(super) fn of(&self, _memory: *const u8, _bytes: usize, _is_kept: bool) {}
+}
