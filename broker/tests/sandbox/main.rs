@@ -15,5 +15,6 @@ mod harness;
 mod images;
 mod limits;
 mod locales;
+mod starved;
 mod stubs;
 mod values;
