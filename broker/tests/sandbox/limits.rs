@@ -306,6 +306,37 @@ fn a_flood_of_output_is_kept_counted_and_stopped() {
 }
 
 #[test]
+fn no_line_runs_behind_a_flood_whatever_becomes_of_its_error() {
+    let flood = "for (;;) console.log('x'.repeat(1e4))";
+    for script in [
+        format!("new Promise(() => {{ {flood} }}); await logs.tail({{}})"),
+        format!("new Promise(() => {{ {flood} }}).catch(() => {{}}); logs.tail({{}})"),
+        format!("(async () => {{ {flood} }})().catch(() => {{}}); logs.tail({{}}); for (;;) {{}}"),
+        format!("const p = new Promise(() => {{ {flood} }}); while (true) logs.tail({{}})"),
+        format!("Promise.try(() => {{ {flood} }}); logs.tail({{}})"),
+        format!("await Promise.resolve().then(() => {{ {flood} }}).catch(() => logs.tail({{}}))"),
+        format!(
+            "setTimeout(() => {{ {flood} }}); await new Promise((r) => setTimeout(r, 9)); logs.tail({{}})"
+        ),
+        format!(
+            "for (const x of {{ [Symbol.iterator]: () => ({{ next: () => ({{ value: 1 }}), return() {{ {flood} }} }}) }}) break; logs.tail({{}})"
+        ),
+        format!(
+            "await Array.fromAsync([1], () => {{ {flood} }}).catch(() => {{}}); logs.tail({{}})"
+        ),
+    ] {
+        let mut start = start(&script);
+        start.limits.console_flood_bytes_max = 400_000;
+        let told = drive(&start, BOUNDS, echo);
+        let End::State(StepState::OutputFlood) = told.end else {
+            panic!("{script}: {:?}", told.end);
+        };
+        assert_eq!(told.args(), [] as [&str; 0], "{script}");
+    }
+    assert_eq!(run("return 1 + 1").value(), "2");
+}
+
+#[test]
 fn empty_lines_are_not_free() {
     let mut start = start("for (;;) console.log('')");
     start.limits.console_bytes_max = 1_000;

@@ -297,3 +297,87 @@ fn the_surface_is_there() {
         gives(script, expected);
     }
 }
+
+#[test]
+fn a_timer_is_cleared_by_its_number_in_whatever_form() {
+    for number in [
+        "t",
+        "t + 0.9",
+        "t + 2 ** 32",
+        "t - 2 ** 32",
+        "`${t}`",
+        "{ valueOf: () => t }",
+    ] {
+        let script = format!(
+            "let ran = 0; const t = setTimeout(() => ran++, 5); clearTimeout({}); await new Promise((r) => setTimeout(r, 9)); return ran",
+            if number.starts_with('{') {
+                format!("({number})")
+            } else {
+                number.to_owned()
+            },
+        );
+        gives(&script, "0");
+    }
+    for number in ["NaN", "Infinity", "-t", "undefined", "null", "'x'", "0"] {
+        let script = format!(
+            "let ran = 0; const t = setTimeout(() => ran++, 5); clearTimeout({number}); await new Promise((r) => setTimeout(r, 9)); return ran",
+        );
+        gives(&script, "1");
+    }
+}
+
+#[test]
+fn a_zero_in_a_script_is_a_character_like_any_other() {
+    for (script, expected) in [
+        ("return 'a\0b'.length", "3"),
+        ("'a\0b'.length", "3"),
+        ("() => `a\0b`.charCodeAt(1)", "0"),
+        ("return /\0/.test('a\\0b') // \0 and on\n", "true"),
+        ("/* \0 */ return 1", "1"),
+        ("export default 'a\0b'.length", "3"),
+    ] {
+        gives(script, expected);
+    }
+    let told = run("const a = 1;\n\0 return a");
+    let error = told.error();
+    assert_eq!((error.name.as_str(), error.line), ("SyntaxError", 2));
+}
+
+#[test]
+fn the_console_asks_no_hook_for_what_a_symbol_is_called() {
+    let told = run(
+        "let ran = 0; Object.defineProperty(Symbol.prototype, 'description', { get() { ran++; throw 1 } });
+         console.log(Symbol('name'), { [Symbol('key')]: Symbol() }); return ran",
+    );
+    assert_eq!(told.value(), "0");
+    assert_eq!(told.console, ["Symbol(name) { [Symbol(key)]: Symbol() }"]);
+}
+
+#[test]
+fn what_a_weak_reference_was_made_of_stays_until_the_job_ends() {
+    for (script, expected) in [
+        ("return typeof new WeakRef({}).deref()", "\"object\""),
+        (
+            "let o = { a: 1 }; const w = new WeakRef(o); await 0; if (!w.deref()) return; o = null; return w.deref().a",
+            "1",
+        ),
+        (
+            "const kept = []; for (let i = 0; i < 1000; i++) kept.push(new WeakRef({ i })); return kept.reduce((sum, w) => sum + w.deref().i, 0)",
+            "499500",
+        ),
+    ] {
+        gives(script, expected);
+    }
+}
+
+#[test]
+fn a_long_list_can_be_spread_into_a_call() {
+    for script in [
+        "const a = []; a.push(...new Array(200000).fill(1)); return a.length",
+        "return Math.max(...Array.from({ length: 200000 }, (_, n) => n + 1))",
+        "return ((...all) => all.length)(...new Array(200000))",
+        "return ((...all) => all.length).bind(null).apply(null, new Array(20000)) * 10",
+    ] {
+        gives(script, "200000");
+    }
+}

@@ -11,6 +11,9 @@ pub(crate) const CORRECTED: [(&str, &[Correction]); 2] = [
             GENERATOR_GOES_ON_AFTER_RETURN,
             SPREAD_CLOSES_NOTHING,
             TEXTS_ARE_SPREAD,
+            LONG_LISTS_ARE_ARGUMENTS,
+            WEAK_REFERENCES_ARE_KEPT,
+            WEAK_REFERENCES_ARE_KEPT_WHEN_ASKED,
         ],
     ),
     ("libregexp.c", &[HYPHENS_OUTSIDE_CLASSES]),
@@ -102,6 +105,55 @@ const TEXTS_ARE_SPREAD: Correction = Correction {
 
     if (JS_VALUE_GET_TAG(excluded) == JS_TAG_OBJECT)
         pexcl",
+};
+
+/// `items.push(...rows)` and `Math.max(...rows)` take more than 65,535 of them. The arguments lie
+/// in a block of their own. A bound function puts them on the stack, which is longer than this
+/// many, so that it notices when there is no room.
+const LONG_LISTS_ARE_ARGUMENTS: Correction = Correction {
+    wrong: "
+    if (len > JS_MAX_LOCAL_VARS) {
+        // XXX: check for stack overflow?
+        JS_ThrowRangeError(ctx, \"too many arguments in function call (only %d allowed)\",
+                           JS_MAX_LOCAL_VARS);
+        return NULL;
+",
+    right: "
+    if (len > 250000) {
+        JS_ThrowRangeError(ctx, \"too many arguments in function call (only %d allowed)\",
+                           250000);
+        return NULL;
+",
+};
+
+/// `new WeakRef({}).deref()` is the object until the present job ends; `engine/kept.h` keeps it.
+const WEAK_REFERENCES_ARE_KEPT: Correction = Correction {
+    wrong: "
+    insert_weakref_record(arg, wr);
+
+    JS_SetOpaqueInternal(obj, wrd);
+",
+    right: "
+    insert_weakref_record(arg, wr);
+    airlock_keep(ctx, arg);
+
+    JS_SetOpaqueInternal(obj, wrd);
+",
+};
+
+/// So is what it answered.
+const WEAK_REFERENCES_ARE_KEPT_WHEN_ASKED: Correction = Correction {
+    wrong: "
+    return js_dup(wrd->target);
+}
+
+static const JSCFunctionListEntry js_weakref_proto_funcs[] = {",
+    right: "
+    airlock_keep(ctx, wrd->target);
+    return js_dup(wrd->target);
+}
+
+static const JSCFunctionListEntry js_weakref_proto_funcs[] = {",
 };
 
 /// With the flag `v` some characters need a backslash in a class, and nowhere else: `/a-b/v`.

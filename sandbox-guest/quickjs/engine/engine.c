@@ -19,6 +19,12 @@ static inline size_t js__malloc_usable_size(const void *block)
     return malloc_usable_size((void *)block);
 }
 
+#include "quickjs.h"
+static void airlock_keep(JSContext *ctx, JSValueConst target);
+
 #include "quickjs.c"
 
 #include "json.h"
+#include "kept.h"
+#include "stop.h"
+#include "write.h"

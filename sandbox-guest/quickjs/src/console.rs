@@ -85,6 +85,7 @@ pub(crate) fn print<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> 
         let error = native::type_error(ctx, run, "output flood")?;
         ctx.throw(error.clone());
         raw::throw_uncatchable(ctx, &error);
+        raw::stop(ctx);
         return Err(Error::Exception);
     }
     Ok(native::undefined(ctx))

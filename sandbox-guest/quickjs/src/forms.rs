@@ -4,7 +4,6 @@
 //! with the input; a single expression is the value; a module is what it exports
 //! by default. The wrapper has lines of its own, so that it moves no column.
 
-use rquickjs::context::EvalOptions;
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
 use rquickjs::{Ctx, Error, Exception, Function, Module, Object, Promise, Result, Value};
@@ -12,7 +11,7 @@ use sandbox_protocol::ScriptError;
 
 use crate::run::Run;
 use crate::shape::{self, Single};
-use crate::{native, nesting, place, quiet};
+use crate::{native, nesting, place, quiet, raw};
 
 const BODY: (&str, &str) = ("(async function () {\n", "\n})");
 const EXPRESSION: (&str, &str) = (
@@ -89,15 +88,18 @@ fn function<'js>(
     script: &str,
     run: &Run,
 ) -> Result<Function<'js>> {
-    let mut options = EvalOptions::default();
-    options.filename = Some(run.script_name.borrow().clone());
-    ctx.eval_with_options(format!("{before}{script}{after}"), options)
+    let made = raw::eval(
+        ctx,
+        &run.script_name.borrow(),
+        format!("{before}{script}{after}"),
+    )?;
+    made.into_function().ok_or(Error::Unknown)
 }
 
 /// Whether a text is an expression. The function around it is made and never called.
 fn parses(ctx: &Ctx<'_>, text: &str) -> bool {
-    let made: Result<Value<'_>> =
-        ctx.eval(format!("(async function () {{ return (\n{text}\n) }})"));
+    let function = format!("(async function () {{ return (\n{text}\n) }})");
+    let made = raw::eval(ctx, "expression", function);
     if made.is_err() {
         ctx.catch();
     }
@@ -123,7 +125,7 @@ fn start_module<'js>(
     run: &Run,
 ) -> std::result::Result<Started<'js>, Unstartable> {
     let name = run.script_name.borrow().clone();
-    let declared = Module::declare(ctx.clone(), name, script).map_err(|error| {
+    let module = raw::module(ctx, &name, script.to_owned()).map_err(|error| {
         let error = native::caught(ctx, error);
         if quiet_name(&error).as_deref() == Some("SyntaxError") {
             explained(&error, script, run)
@@ -131,8 +133,8 @@ fn start_module<'js>(
             Unstartable::Engine(ctx.throw(error))
         }
     })?;
-    let (module, promise) = declared.eval()?;
-    Ok(Started::Module(module.namespace()?, promise))
+    let (exports, evaluated) = raw::run_module(&module)?;
+    Ok(Started::Module(exports, evaluated))
 }
 
 /// The value of a module, once it is evaluated: its default export, or what that returns when

@@ -11,7 +11,7 @@ use crate::chance::Chance;
 use crate::forms::{self, NoModules, Started, Unstartable};
 use crate::run::Run;
 use crate::to_json::{self, Bounds, Purpose, Refusal};
-use crate::{call, clock, failure, globals, inspect, native, stubs};
+use crate::{call, clock, failure, globals, inspect, native, raw, stubs};
 
 /// Stack that the engine's own count allows. The cage's stack is four times as large: what the
 /// count does not see, such as a parser that descends, has the rest.
@@ -128,7 +128,10 @@ impl Guest {
 
     /// Runs jobs until none is left. Whoever stops the guest from outside stops this loop as well.
     fn drain(&self, ctx: &Ctx<'_>) {
-        while !self.run.console.borrow().flooded && ctx.execute_pending_job() {}
+        raw::release_kept(ctx);
+        while !self.run.console.borrow().flooded && ctx.execute_pending_job() {
+            raw::release_kept(ctx);
+        }
     }
 
     /// Runs jobs and due timers until the script has ended or must wait.

@@ -111,11 +111,7 @@ impl<'js> View<'_, 'js> {
             return self.object(object, depth);
         }
         if let Some(symbol) = value.as_symbol() {
-            let description = symbol.description().ok().filter(Value::is_string);
-            return format!(
-                "Symbol({})",
-                description.map_or(String::new(), |d| quiet::lossy(&d))
-            );
+            return format!("Symbol({})", raw::description(symbol.as_value()));
         }
         match value.as_number() {
             Some(number) if number == 0.0 && number.is_sign_negative() => "-0".to_owned(),
@@ -156,7 +152,10 @@ impl<'js> View<'_, 'js> {
                 let text = kept.to_iso(value);
                 return text.map_or("Invalid Date".to_owned(), |text| quiet::lossy(&text));
             }
-            Kind::Regex => return kept.regex_text(value).unwrap_or_default(),
+            Kind::Regex => {
+                let text = kept.regex_text(value);
+                return native::quietly(value.ctx(), text).unwrap_or_default();
+            }
             _ => {}
         }
         if depth >= DEPTH_MAX {
@@ -198,7 +197,8 @@ impl<'js> View<'_, 'js> {
         };
         match kept.kind(value) {
             Kind::Map => {
-                let entries = kept.entries(value).unwrap_or_default();
+                let entries = kept.entries(value);
+                let entries = native::quietly(value.ctx(), entries).unwrap_or_default();
                 let parts = entries.iter().take(ITEMS_MAX).map(|(key, value)| {
                     let key = self.value(key, depth + 1);
                     format!("{key} => {}", self.value(value, depth + 1))
@@ -208,7 +208,7 @@ impl<'js> View<'_, 'js> {
                 wrap(&open, parts, entries.len(), "}", depth)
             }
             Kind::Set => {
-                let items = kept.items(value).unwrap_or_default();
+                let items = native::quietly(value.ctx(), kept.items(value)).unwrap_or_default();
                 let parts = items.iter().take(ITEMS_MAX);
                 let parts = parts.map(|item| self.value(item, depth + 1)).collect();
                 let open = format!("Set({}) {{", items.len());
@@ -222,9 +222,11 @@ impl<'js> View<'_, 'js> {
         // A typed array's members are no properties, and reading them runs no script either.
         let typed = !array.as_value().is_array();
         let length = if typed {
-            let kept = self.run.kept();
-            kept.and_then(|kept| kept.typed_length(array.as_value()))
-                .unwrap_or(0)
+            let length = self
+                .run
+                .kept()
+                .and_then(|kept| kept.typed_length(array.as_value()));
+            native::quietly(array.ctx(), length).unwrap_or(0)
         } else {
             let length = quiet::read(array, "length").and_then(|length| length.as_number());
             length.unwrap_or(0.0) as usize
@@ -287,9 +289,7 @@ fn is_index(key: &Value<'_>) -> bool {
 
 fn shown_key(key: &Value<'_>) -> String {
     if let Some(symbol) = key.as_symbol() {
-        let description = symbol.description().ok().filter(Value::is_string);
-        let description = description.map_or(String::new(), |text| quiet::lossy(&text));
-        return format!("[Symbol({description})]");
+        return format!("[Symbol({})]", raw::description(symbol.as_value()));
     }
     let name = quiet::lossy(key);
     let plain = name

@@ -4,7 +4,7 @@
 use rquickjs::function::{Constructor, This};
 use rquickjs::{Ctx, Function, Object, Persistent, Result, Value};
 
-use crate::raw;
+use crate::{native, raw};
 
 /// Evaluated before anything else, in the order of the fields.
 const FUNCTIONS: &str = "(() => {
@@ -181,15 +181,11 @@ impl Kept {
 
     /// The engine's own text of where an error was made; nothing for what is no error.
     pub(crate) fn error_stack<'js>(&self, error: &Value<'js>) -> Option<Value<'js>> {
-        on(&self.error_stack, error).ok()
+        native::quietly(error.ctx(), on(&self.error_stack, error))
     }
 
     pub(crate) fn to_iso<'js>(&self, date: &Value<'js>) -> Option<Value<'js>> {
-        let text = on(&self.to_iso, date);
-        if text.is_err() {
-            date.ctx().catch();
-        }
-        text.ok()
+        native::quietly(date.ctx(), on(&self.to_iso, date))
     }
 
     /// `/source/flags`

@@ -57,6 +57,11 @@ fn thrown<'js>(ctx: &Ctx<'js>, error: Result<Value<'js>>) -> Error {
     }
 }
 
+/// What there is, where an error means that there is nothing. The error does not stay behind.
+pub(crate) fn quietly<T>(ctx: &Ctx<'_>, made: Result<T>) -> Option<T> {
+    made.map_err(|error| caught(ctx, error)).ok()
+}
+
 /// The value that was thrown, whoever threw it.
 pub(crate) fn caught<'js>(ctx: &Ctx<'js>, error: Error) -> Value<'js> {
     if !matches!(error, Error::Exception) {

@@ -11,7 +11,7 @@ const PROTOTYPES_MAX: usize = 32;
 
 /// The value of a data property, the object's own or inherited.
 pub(crate) fn read<'js>(object: &Object<'js>, name: &str) -> Option<Value<'js>> {
-    let key = native::string(object.ctx(), name).ok()?;
+    let key = native::quietly(object.ctx(), native::string(object.ctx(), name))?;
     let mut holder = Some(object.clone());
     for _ in 0..PROTOTYPES_MAX {
         let present = holder?;

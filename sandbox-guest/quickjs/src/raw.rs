@@ -6,16 +6,78 @@
     reason = "the engine is C, and these of its functions are called as they are"
 )]
 
-use std::ffi::c_int;
+use std::ffi::{CString, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::slice;
 
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::Constructor;
-use rquickjs::{Ctx, Error, JsLifetime, Object, Result, Value, qjs};
+use rquickjs::{Ctx, Error, JsLifetime, Object, Promise, Result, Value, qjs};
 
 use crate::stubs::Server;
 use crate::tool_error::Origin;
+use crate::{native, quiet};
+
+/// What the engine makes of a text that is a script. The text may hold a zero, which the binding
+/// refuses.
+pub(crate) fn eval<'js>(ctx: &Ctx<'js>, name: &str, text: String) -> Result<Value<'js>> {
+    compiled(ctx, name, text, qjs::JS_EVAL_TYPE_GLOBAL)
+}
+
+/// A text that is a module, which does not run yet.
+pub(crate) fn module<'js>(ctx: &Ctx<'js>, name: &str, text: String) -> Result<Value<'js>> {
+    let kind = qjs::JS_EVAL_TYPE_MODULE | qjs::JS_EVAL_FLAG_COMPILE_ONLY;
+    compiled(ctx, name, text, kind)
+}
+
+fn compiled<'js>(ctx: &Ctx<'js>, name: &str, text: String, kind: u32) -> Result<Value<'js>> {
+    let name = CString::new(name)?;
+    let mut text = text.into_bytes();
+    let length = text.len();
+    text.push(0);
+    let flags = kind | qjs::JS_EVAL_FLAG_STRICT;
+    // SAFETY: the text is that long and ends with a zero, and the name does too.
+    let value = unsafe {
+        qjs::JS_Eval(
+            ctx.as_raw().as_ptr(),
+            text.as_ptr().cast(),
+            length as _,
+            name.as_ptr(),
+            flags as c_int,
+        )
+    };
+    ours(ctx, value)
+}
+
+/// Runs a module: what it exports, and the promise of its end.
+pub(crate) fn run_module<'js>(module: &Value<'js>) -> Result<(Object<'js>, Promise<'js>)> {
+    let ctx = module.ctx();
+    let raw = ctx.as_raw().as_ptr();
+    // SAFETY: the value is a module of this context, of which the evaluation takes one reference.
+    let (evaluated, exports) = unsafe {
+        let taken = qjs::JS_DupValue(raw, module.as_raw());
+        let evaluated = ours(ctx, qjs::JS_EvalFunction(raw, taken))?;
+        let definition = qjs::JS_VALUE_GET_PTR(module.as_raw()).cast();
+        (
+            evaluated,
+            ours(ctx, qjs::JS_GetModuleNamespace(raw, definition))?,
+        )
+    };
+    let exports = exports.into_object().ok_or(Error::Unknown)?;
+    let evaluated = evaluated.into_promise().ok_or(Error::Unknown)?;
+    Ok((exports, evaluated))
+}
+
+/// What the engine answered, when it is a value; the caller's from here on.
+fn ours<'js>(ctx: &Ctx<'js>, answer: qjs::JSValue) -> Result<Value<'js>> {
+    // SAFETY: an answer of the engine is a value of this context, which is freed here alone.
+    unsafe {
+        if qjs::JS_IsException(answer) {
+            return Err(Error::Exception);
+        }
+        Ok(Value::from_raw(ctx.clone(), answer))
+    }
+}
 
 /// A property that an object has itself.
 pub(crate) enum Own<'js> {
@@ -113,6 +175,22 @@ pub(crate) fn text_bytes(primitive: &Value<'_>) -> Vec<u8> {
     }
 }
 
+/// The description of a symbol, empty where it has none. The member of that name is one that a
+/// script can replace.
+pub(crate) fn description(symbol: &Value<'_>) -> String {
+    let ctx = symbol.ctx();
+    let raw = ctx.as_raw().as_ptr();
+    // SAFETY: the symbol is alive, and its atom is freed once it was read.
+    let text = unsafe {
+        let atom = qjs::JS_ValueToAtom(raw, symbol.as_raw());
+        let text = ours(ctx, qjs::JS_AtomToString(raw, atom));
+        qjs::JS_FreeAtom(raw, atom);
+        text
+    };
+    let text = native::quietly(ctx, text);
+    text.map_or(String::new(), |text| quiet::lossy(&text))
+}
+
 /// Which of the engine's classes a value is of; 0 for what is no object.
 pub(crate) fn class_of(value: &Value<'_>) -> u32 {
     // SAFETY: the value is alive, and anything may be asked about.
@@ -157,6 +235,29 @@ unsafe extern "C" {
         value: *mut qjs::JSValue,
     ) -> c_int;
     fn airlock_install(ctx: *mut qjs::JSContext) -> c_int;
+    fn airlock_stop(ctx: *mut qjs::JSContext);
+    fn airlock_release(ctx: *mut qjs::JSContext);
+    fn airlock_write(
+        ctx: *mut qjs::JSContext,
+        value: qjs::JSValue,
+        text: *mut c_void,
+        bytes_max: usize,
+        depth_max: u32,
+        length: *mut usize,
+    ) -> c_int;
+}
+
+/// From here on no line of the script runs, whatever becomes of the error that stops it: a
+/// promise's executor, for one, turns every error into a rejection and goes on behind it.
+pub(crate) fn stop(ctx: &Ctx<'_>) {
+    // SAFETY: the context is alive.
+    unsafe { airlock_stop(ctx.as_raw().as_ptr()) }
+}
+
+/// Lets go of what weak references kept for a job that has ended.
+pub(crate) fn release_kept(ctx: &Ctx<'_>) {
+    // SAFETY: the context is alive.
+    unsafe { airlock_release(ctx.as_raw().as_ptr()) }
 }
 
 /// The value of a JSON text. The text is given along to have a zero put behind it.
@@ -188,6 +289,62 @@ pub(crate) fn from_json<'js>(
         _ => Err(Unread::Thrown(Error::Exception)),
     }
 }
+
+/// The JSON text of a value, when it is plain all through; nothing where the script would have to
+/// be asked, or where it cannot be said.
+pub(crate) fn plain_json(
+    value: &Value<'_>,
+    bytes_max: usize,
+    depth_max: u32,
+) -> Result<Option<Vec<u8>>> {
+    let mut text: Vec<u8> = Vec::new();
+    let mut length = 0;
+    // SAFETY: the value is alive, and so is the text, which is asked for room by `airlock_room`
+    // alone; that much of it was written.
+    unsafe {
+        let raw = value.ctx().as_raw().as_ptr();
+        let answer = airlock_write(
+            raw,
+            value.as_raw(),
+            (&raw mut text).cast(),
+            bytes_max,
+            depth_max,
+            &raw mut length,
+        );
+        match answer {
+            0 => {
+                text.set_len(length);
+                Ok(Some(text))
+            }
+            1 => Ok(None),
+            _ => Err(Error::Exception),
+        }
+    }
+}
+
+/// Room for some more bytes of a text of which so many are written.
+///
+/// SAFETY: as it stands in `engine/write.h`, which calls it with the text of [`plain_json`].
+#[unsafe(no_mangle)]
+unsafe extern "C" fn airlock_room(
+    text: *mut c_void,
+    written: usize,
+    more: usize,
+    end: *mut *mut u8,
+) -> *mut u8 {
+    // SAFETY: the text is alive, that much of it was written, and nobody else has it.
+    unsafe {
+        let text = &mut *text.cast::<Vec<u8>>();
+        text.set_len(written);
+        text.reserve(more.max(ROOM_BYTES));
+        let start = text.as_mut_ptr();
+        *end = start.add(text.capacity());
+        start
+    }
+}
+
+/// What a text has at first.
+const ROOM_BYTES: usize = 256;
 
 /// Makes `JSON.parse` read as [`from_json`] does.
 pub(crate) fn install_json(ctx: &Ctx<'_>) -> Result<()> {

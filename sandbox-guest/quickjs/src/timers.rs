@@ -125,7 +125,12 @@ pub(crate) fn clear<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> 
     let id = native::arg(ctx, args, 0);
     if !id.is_null() && !id.is_undefined() {
         let id = Coerced::<f64>::from_js(ctx, id)?.0;
-        run.timers.borrow_mut().clear(id as u32);
+        run.timers.borrow_mut().clear(to_u32(id));
     }
     Ok(native::undefined(ctx))
+}
+
+/// As the language makes a number of 32 bits: whole, and modulo 2³².
+fn to_u32(number: f64) -> u32 {
+    number.trunc().rem_euclid(4_294_967_296.0) as u32
 }

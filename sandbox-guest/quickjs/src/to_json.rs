@@ -1,6 +1,8 @@
 //! Values of the engine to JSON text, once: the arguments of a call and the
 //! value of a script. Each getter and each `toJSON` runs at most one time, and
-//! the bytes that come out are the only ones that anybody sees later.
+//! the bytes that come out are the only ones that anybody sees later. What is plain all
+//! through, with nothing in it that could run, is written by `engine/write.h`; this is the rest,
+//! and the words for what cannot be said.
 //!
 //! | Value | Arguments | Value of a script |
 //! | --- | --- | --- |
@@ -71,6 +73,12 @@ pub(crate) fn encode(
     bounds: Bounds,
     run: &Run,
 ) -> Said<Option<Vec<u8>>> {
+    if value.is_object() {
+        let plain = raw::plain_json(value, bounds.bytes_max, bounds.depth_max)?;
+        if plain.is_some() {
+            return Ok(plain);
+        }
+    }
     let mut encoder = Encoder {
         out: Vec::with_capacity(256),
         purpose,

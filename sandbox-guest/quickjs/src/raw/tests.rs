@@ -1,8 +1,8 @@
 //! JSON as this guest reads it, beside what the engine's own reader makes of it.
 
-use rquickjs::{Context, Ctx, Function, Runtime};
+use rquickjs::{Context, Ctx, Function, Runtime, Value};
 
-use super::{Unread, from_json, install_json};
+use super::{Unread, from_json, install_json, plain_json};
 
 const DEPTH_MAX: u32 = 40;
 
@@ -347,5 +347,95 @@ fn the_scripts_own_json_parse_has_the_engines_words_and_its_reviver() {
         );
         let deep = "try { JSON.parse('['.repeat(1e6)) } catch (error) { error.name }";
         assert!(["RangeError", "SyntaxError"].contains(&&*ctx.eval::<String, _>(deep).unwrap()));
+    });
+}
+
+/// Expressions of values that are plain all through.
+const PLAIN: &[&str] = &[
+    "({})",
+    "[]",
+    "({ a: 1, b: -0, c: 0.1, d: 1e21, e: -2147483648, f: 2 ** 31, g: 5e-324 })",
+    "({ t: true, f: false, n: null, u: undefined, s: '' })",
+    "[undefined, null, [[]], { a: { b: [{}] } }]",
+    r#"['"\\/\b\f\n\r\t\v\0\u001f\u007f', 'é ü', '€ \u2028', '😀', '\ud83d\ude00x']"#,
+    r#"({ 'é': 1, '€"': 2, '': 3, 'a b': 4, '01': 5, '-1': 6, '__proto__x': 7 })"#,
+    "({ ['__proto__']: { x: 1 } })",
+    "Object.assign(Object.create(null), { a: 1 })",
+    "Object.assign(Object.create({ inherited: 1 }), { a: 1 })",
+    "Object.defineProperty({ a: 1 }, 'hidden', { get() { ran++ }, enumerable: false })",
+    "({ a: 1, [Symbol.iterator]: 2, b: 3 })",
+    "(() => { const o = { a: 1, b: 2, c: 3 }; delete o.b; o.d = 4; return o })()",
+    "(() => { const items = [1, 2, 3]; items.extra = 4; items.length = 2; return items })()",
+    "Array.from({ length: 500 }, (_, id) => ({ id, name: `name ${id}`, even: id % 2 === 0 }))",
+    "[('long text ' + Math.PI).repeat(200) + 'é'.repeat(9000) + 'end']",
+    "['x'.repeat(9000) + '\\n'.repeat(9000)]",
+    "'0123456789'.repeat(40).split('').map((digit) => digit.repeat(30).slice(3, 20))",
+];
+
+/// Those of which the script would have to be asked, or that cannot be said.
+const NOT_PLAIN: &[&str] = &[
+    "({ get a() { ran++; return 1 } })",
+    "({ toJSON() { ran++; return 1 } })",
+    "({ toJSON: 1 })",
+    "new (class { toJSON() { ran++; return 1 } })()",
+    "[1, { a: new Date(0) }]",
+    "Object.assign([1], { toJSON() { ran++; return 1 } })",
+    "new Proxy({}, { ownKeys() { ran++; return [] } })",
+    "({ a: new Proxy([], { get() { ran++ } }) })",
+    "Object.create(new Proxy({}, { get() { ran++ } }))",
+    "new Map([[1, 2]])",
+    "new Set([1])",
+    "/x/",
+    "new Error('x')",
+    "new Uint8Array(2)",
+    "[1, , 3]",
+    "(() => { const items = [1]; items.length = 3; return items })()",
+    "Object.defineProperty([1, 2], 0, { get() { ran++ } })",
+    "({ 2: 'b', 1: 'a' })",
+    "({ 4294967294: 1 })",
+    "[NaN]",
+    "[-Infinity]",
+    "[1n]",
+    "[Symbol.iterator]",
+    "({ a() {} })",
+    "[new String('x')]",
+    "['\\ud800']",
+    "['€\\udc00']",
+    "(() => { const it = {}; it.it = it; return it })()",
+    "Array.from({ length: 41 }).reduce((inner) => [inner], 0)",
+    "(function () { return arguments })(1)",
+];
+
+#[test]
+fn what_is_written_is_what_the_engine_writes() {
+    with_engine(|ctx| {
+        let _: i32 = ctx.eval("globalThis.ran = 0").unwrap();
+        for expression in PLAIN {
+            let value: Value<'_> = ctx.eval(*expression).unwrap();
+            let expected = ctx.json_stringify(value.clone()).unwrap().unwrap();
+            let expected = expected.to_string().unwrap().into_bytes();
+            let whole = plain_json(&value, expected.len(), DEPTH_MAX).unwrap();
+            assert_eq!(whole.as_ref(), Some(&expected), "{expression}");
+            let cut = plain_json(&value, expected.len() - 1, DEPTH_MAX).unwrap();
+            assert_eq!(cut, None, "{expression}");
+        }
+        assert_eq!(ctx.eval::<i32, _>("ran").unwrap(), 0);
+    });
+}
+
+#[test]
+fn what_the_script_would_be_asked_for_is_left_alone() {
+    with_engine(|ctx| {
+        let _: i32 = ctx.eval("globalThis.ran = 0").unwrap();
+        for expression in NOT_PLAIN {
+            let value: Value<'_> = ctx.eval(*expression).unwrap();
+            let written = plain_json(&value, 1_000_000, DEPTH_MAX).unwrap();
+            assert_eq!(written, None, "{expression}");
+        }
+        let on_prototypes = "Object.prototype.toJSON = function () { ran++; return 1 }; [{}]";
+        let value: Value<'_> = ctx.eval(on_prototypes).unwrap();
+        assert_eq!(plain_json(&value, 1_000_000, DEPTH_MAX).unwrap(), None);
+        assert!(!ctx.has_exception());
+        assert_eq!(ctx.eval::<i32, _>("ran").unwrap(), 0);
     });
 }

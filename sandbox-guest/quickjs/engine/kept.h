@@ -1,0 +1,35 @@
+/* What a `WeakRef` was made of or has answered stays until the present job ends, as the language
+   has it. The engine lets go of an object with its last reference, so that without this
+   `new WeakRef({}).deref()` is nothing. */
+
+#define KEPT_LOOKED_AT 8 /* of those kept last, so that asking again and again takes no room */
+
+static struct {
+    JSValue *targets;
+    size_t used, room;
+} airlock_kept;
+
+static void airlock_keep(JSContext *ctx, JSValueConst target)
+{
+    size_t i, used = airlock_kept.used;
+    for (i = used; i > 0 && i + KEPT_LOOKED_AT > used; i--)
+        if (JS_VALUE_GET_PTR(airlock_kept.targets[i - 1]) == JS_VALUE_GET_PTR(target))
+            return;
+    if (used == airlock_kept.room) {
+        size_t wanted = used ? used * 2 : 16;
+        JSValue *grown = js_realloc_rt(ctx->rt, airlock_kept.targets, wanted * sizeof(*grown));
+        /* Without memory it is as weak as it ever was. */
+        if (!grown)
+            return;
+        airlock_kept.targets = grown;
+        airlock_kept.room = wanted;
+    }
+    airlock_kept.targets[airlock_kept.used++] = js_dup(target);
+}
+
+/* To be called between two jobs. */
+void airlock_release(JSContext *ctx)
+{
+    while (airlock_kept.used > 0)
+        JS_FreeValue(ctx, airlock_kept.targets[--airlock_kept.used]);
+}
