@@ -40,15 +40,44 @@ pub(crate) struct Prover {
     answers: HashMap<String, Verdict>,
     /// Questions that the solver has answered, one way or the other.
     answered: u32,
+    /// How often its word that there is no such call was taken.
+    believed: u32,
     failures: u32,
     /// What the last failure was.
     trouble: Option<String>,
 }
 
+/// Why it is certain that there is no such call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Ground {
+    /// The rules' text says so, and nobody had to be believed.
+    Text,
+    /// A solver was asked.
+    Proof,
+}
+
+impl Ground {
+    /// For a program.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "settled",
+            Self::Proof => "proved",
+        }
+    }
+
+    /// For a person.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Text => "by the rules' text",
+            Self::Proof => "proved",
+        }
+    }
+}
+
 /// What became of a question.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Verdict {
-    /// There is no such call.
+    /// There is no such call, be it by the rules' text or by what a solver says.
     Proved,
     /// What rules would see of such a call.
     Model(Map<String, Value>),
@@ -76,6 +105,7 @@ impl Prover {
             compiler: None,
             answers: HashMap::new(),
             answered: 0,
+            believed: 0,
             failures: 0,
             trouble: None,
         }
@@ -108,8 +138,8 @@ impl Prover {
             return self.nobody();
         }
         let key = theory.question(what, but);
-        if let Some(answer) = self.answers.get(&key) {
-            return answer.clone();
+        if let Some(answer) = self.answers.get(&key).cloned() {
+            return self.heard(answer);
         }
         let failures = self.failures;
         let asked = Question::compile(theory, what, but);
@@ -121,7 +151,25 @@ impl Prover {
         if self.failures == failures {
             self.answers.insert(key, answer.clone());
         }
+        self.heard(answer)
+    }
+
+    fn heard(&mut self, answer: Verdict) -> Verdict {
+        self.believed += u32::from(answer == Verdict::Proved);
         answer
+    }
+
+    /// To be given to [`Self::ground`] when the answer is there.
+    fn begin(&self) -> u32 {
+        self.believed
+    }
+
+    /// What the answer rests on that was found since then.
+    fn ground(&self, begun: u32) -> Ground {
+        match self.believed == begun {
+            true => Ground::Text,
+            false => Ground::Proof,
+        }
     }
 
     async fn converse(&mut self, question: &Question) -> Verdict {

@@ -2,10 +2,11 @@
 //! does without says so.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use crate::apt;
+use super::apt;
 
 /// The solver, or a word about what is not tested.
 pub fn path() -> Option<PathBuf> {
@@ -23,8 +24,15 @@ pub fn path() -> Option<PathBuf> {
     found.clone()
 }
 
+/// One that runs: while somebody else installs it, its file is there before its libraries are.
 fn look() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let mut all = std::env::split_paths(&path).map(|it| it.join("cvc5"));
-    all.find(|it| it.is_file())
+    all.find(|it| it.is_file() && runs(it))
+}
+
+fn runs(program: &Path) -> bool {
+    let mut asked = Command::new(program);
+    asked.arg("--version").stdin(Stdio::null());
+    asked.output().is_ok_and(|it| it.status.success())
 }

@@ -5,7 +5,7 @@ use airlock_core::policy::Policies;
 use airlock_core::policy::ever::{self, Example, LEVELS, Lets, Seed, Seen, Subject, Theory};
 use airlock_core::rules::{Level, Rules};
 
-use super::{Prover, Verdict};
+use super::{Ground, Prover, Verdict};
 
 /// Calls that are tried before a solver is asked, and where nobody can be.
 const TRIES_FIRST: usize = 24;
@@ -22,8 +22,8 @@ pub(crate) struct Answer {
 pub(crate) enum Found {
     /// They can: this one does.
     Example(Box<Example>),
-    /// They cannot, and that is proved.
-    Never,
+    /// They cannot, and that is certain.
+    Never(Ground),
     /// None was found, and that is all.
     Nothing { why: String },
 }
@@ -53,7 +53,7 @@ impl Prover {
             let found = if let Some(example) = seen.of(*level) {
                 Found::Example(example.clone().into())
             } else if *level < floor {
-                Found::Never
+                Found::Never(Ground::Text)
             } else {
                 let question = Question {
                     theory: theory.as_ref(),
@@ -75,13 +75,14 @@ impl Prover {
             seeds,
         } = case;
         let level = question.level;
+        let begun = self.begin();
         let why = match question.theory {
             // Patterns alone: each call has their level.
             None if level == question.floor => "no call fits the schema".to_owned(),
-            None => return Found::Never,
+            None => return Found::Never(Ground::Text),
             Some(Err(why)) => why.clone(),
             Some(Ok(theory)) => match self.between(theory, question.floor, level).await {
-                Verdict::Proved => return Found::Never,
+                Verdict::Proved => return Found::Never(self.ground(begun)),
                 Verdict::Open { why } => why,
                 Verdict::Model(model) => {
                     for example in ever::decide_model(rules, subject, &model) {

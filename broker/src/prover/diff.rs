@@ -5,7 +5,7 @@ use airlock_core::policy::ever::{self, Apart, Compared, LEVELS, Lets, Seed, Subj
 use airlock_core::rules::{Level, Rules};
 
 use super::can::{TRIES_ALL, theory};
-use super::{Prover, Verdict};
+use super::{Ground, Prover, Verdict};
 
 const TRIES_FIRST: usize = 48;
 /// The sides of a theory.
@@ -17,8 +17,8 @@ const NEW: usize = 1;
 pub(crate) enum Parted {
     /// This one is: as the old rules decide it, as the new ones do.
     Example(Box<Apart>),
-    /// There are none, and that is proved.
-    Never,
+    /// There are none, and that is certain.
+    Never(Ground),
     /// None was found, and that is all.
     Nothing { why: String },
 }
@@ -53,8 +53,8 @@ impl Prover {
         let is_same = theory.as_ref().is_ok_and(Theory::is_same) && floors[OLD] == floors[NEW];
         if is_same || floors == [Level::Deny; 2] {
             return Change {
-                widened: Parted::Never,
-                narrowed: Parted::Never,
+                widened: Parted::Never(Ground::Text),
+                narrowed: Parted::Never(Ground::Text),
             };
         }
         let mut found = ever::compare(pair.old, pair.new, subject, seeds, TRIES_FIRST);
@@ -83,7 +83,8 @@ impl Prover {
         asked: &Asked<'_>,
         more: usize,
         found: &mut Compared,
-    ) -> Result<(), String> {
+    ) -> Result<Ground, String> {
+        let begun = self.begin();
         let less = NEW - more;
         let is_found = |found: &Compared| match more {
             NEW => found.widened.is_some(),
@@ -118,7 +119,7 @@ impl Prover {
                 "the rule `{rule}` multiplies two values of a call, and denies when that is too \
                  large: no solver is told when"
             )),
-            (None, None) => Ok(()),
+            (None, None) => Ok(self.ground(begun)),
         }
     }
 }
@@ -181,14 +182,14 @@ struct Asked<'a> {
     floors: [Level; 2],
 }
 
-fn is_open(proof: &Result<(), String>, example: Option<&Apart>) -> bool {
+fn is_open(proof: &Result<Ground, String>, example: Option<&Apart>) -> bool {
     proof.is_err() && example.is_none()
 }
 
-fn parted(example: Option<Apart>, proof: Result<(), String>) -> Parted {
+fn parted(example: Option<Apart>, proof: Result<Ground, String>) -> Parted {
     match (example, proof) {
         (Some(apart), _) => Parted::Example(apart.into()),
-        (None, Ok(())) => Parted::Never,
+        (None, Ok(ground)) => Parted::Never(ground),
         (None, Err(why)) => Parted::Nothing { why },
     }
 }

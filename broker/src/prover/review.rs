@@ -11,7 +11,7 @@ use airlock_core::policy::ever::{
 };
 use airlock_core::policy::{How, Idle, Policies, Rule};
 
-use super::{Prover, Verdict};
+use super::{Ground, Prover, Verdict};
 
 /// Calls of each tool that are tried before anybody is asked.
 const TRIES: usize = 48;
@@ -36,9 +36,9 @@ pub(crate) struct Review<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Reviewed {
     /// Rules that can go, whatever the configuration says of the tools.
-    pub(crate) idle: Vec<Idle>,
+    pub(crate) idle: Vec<(Idle, Ground)>,
     /// Rules that do nothing here and may do something elsewhere.
-    pub(crate) waiting: Vec<(Arc<str>, Waits)>,
+    pub(crate) waiting: Vec<(Arc<str>, Waits, Ground)>,
     /// Rules of which nothing is proved, and why.
     pub(crate) open: Vec<(Arc<str>, String)>,
 }
@@ -70,13 +70,14 @@ impl Prover {
         let all = review.policies.rules().iter().rev();
         for rule in all.filter(|rule| !review.known.contains(&rule.id)) {
             let id = Arc::clone(&rule.id);
+            let begun = self.begin();
             match self.of_rule(review, rule, &gone).await {
                 Ok(Told::Counts) => {}
-                Ok(Told::Waits(waits)) => found.waiting.push((id, waits)),
+                Ok(Told::Waits(waits)) => found.waiting.push((id, waits, self.ground(begun))),
                 Err(why) => found.open.push((id, why)),
                 Ok(Told::Idle(idle)) => {
                     gone.insert(id);
-                    found.idle.push(idle);
+                    found.idle.push((idle, self.ground(begun)));
                 }
             }
         }
@@ -245,17 +246,23 @@ impl Prover {
         sayings: Sayings,
     ) -> Result<Told, String> {
         let rule = asked.rule;
-        let is_dead = !asked.counts && self.is_never(asked, all, Among::MET).await?;
+        let errs = all.iter().any(|it| it.errs);
+        // What counts without an error meets the condition.
+        let is_dead = (errs || !asked.counts) && self.is_never(asked, all, Among::HOLDS).await?;
         if sayings == Sayings::Configured {
             return Ok(Told::Waits(match is_dead {
                 true => Waits::ToBeMet,
                 false => Waits::ForSayings,
             }));
         }
-        let is_alone = !is_dead && !self.is_never(asked, all, Among::ALONE).await?;
+        // A permit that errs gives nothing; a forbid that errs takes what nobody else may take.
+        let is_alone = match is_dead && (!errs || !rule.forbids) {
+            true => false,
+            false => !self.is_never(asked, all, Among::ALONE).await?,
+        };
         let how = match (is_dead, rule.forbids, is_alone) {
-            (true, ..) => How::Dead,
             (_, true, true) => return Ok(Told::Waits(Waits::ForPermits)),
+            (true, ..) => How::Dead { errs },
             (_, false, false) => How::Overruled,
             _ => How::Shadowed {
                 by: self.shadow(asked).await?,

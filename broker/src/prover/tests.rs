@@ -1,7 +1,16 @@
 //! Proofs held against the engine: ten thousand calls for each set of rules, and
 //! programs that are no solver.
 
+// What installs cvc5 for the tests of commands installs it here, where it is needed first.
+#[path = "../../../tests/src/apt.rs"]
+mod apt;
 mod real;
+#[expect(
+    unreachable_pub,
+    reason = "the tests of commands have it from another crate"
+)]
+#[path = "../../../tests/src/solver.rs"]
+mod solver;
 
 use std::sync::LazyLock;
 
@@ -145,13 +154,8 @@ fn sets() -> Vec<Set> {
 }
 
 fn prover() -> Option<Prover> {
-    let path = std::env::var("PATH").unwrap_or_default();
     let named = std::env::var_os("CVC5").map(PathBuf::from);
-    let program = named.or_else(|| cvc5::on_path(&path, Some(&std::env::temp_dir())));
-    if program.is_none() {
-        eprintln!("skipped: there is no cvc5 (apt-get install cvc5), so nothing is proved");
-    }
-    Some(Prover::new(Some(program?)))
+    Some(Prover::new(Some(named.or_else(solver::path)?)))
 }
 
 /// The solver lives as long as the runtime that started it.
@@ -181,7 +185,7 @@ fn against(answers: &[Answer], calls: &[Example]) -> Option<String> {
         let level = answer.level;
         let met = calls.iter().find(|it| it.level == level);
         match (&answer.found, met) {
-            (Found::Never, Some(call)) => Some(format!("{level:?} is met: {}", call.call())),
+            (Found::Never(_), Some(call)) => Some(format!("{level:?} is met: {}", call.call())),
             (Found::Example(_), None) => Some(format!("no {level:?} is met")),
             (Found::Example(example), _) if example.level != level => {
                 Some(format!("{level:?} is shown by {:?}", example.level))
@@ -219,11 +223,11 @@ fn hold(sets: &[Set]) -> usize {
         // Each proof, taken for another answer, is found to be wrong.
         for answer in answers {
             let found = match answer.found {
-                Found::Never => {
+                Found::Never(_) => {
                     proved += 1;
                     continue;
                 }
-                _ => Found::Never,
+                _ => Found::Never(Ground::Proof),
             };
             let level = answer.level;
             let wrong = against(&[Answer { level, found }], &calls);
@@ -284,7 +288,7 @@ fn what_needs_no_approval_is_asked_about_where_a_pattern_asks() {
     };
     let widened = change(&mut prover, &old, &new);
     assert!(matches!(widened.widened, Parted::Example(_)), "{widened:?}");
-    assert!(matches!(widened.narrowed, Parted::Never), "{widened:?}");
+    assert!(matches!(widened.narrowed, Parted::Never(_)), "{widened:?}");
     // As much approval as the pattern asks for anyway changes nothing.
     let free = of("permit@ when { context.args.serial * 3 > 0 }");
     let granted = of(
@@ -292,8 +296,8 @@ fn what_needs_no_approval_is_asked_about_where_a_pattern_asks() {
                       permit@ when { context.args.serial * 3 > 0 }",
     );
     let same = change(&mut prover, &free, &granted);
-    assert!(matches!(same.widened, Parted::Never), "{same:?}");
-    assert!(matches!(same.narrowed, Parted::Never), "{same:?}");
+    assert!(matches!(same.widened, Parted::Never(_)), "{same:?}");
+    assert!(matches!(same.narrowed, Parted::Never(_)), "{same:?}");
 }
 
 #[test]
@@ -306,14 +310,14 @@ fn another_pattern_is_a_difference_too() {
         new: &asked.rules,
     };
     let change = run(nobody.diff(pair, &free.subject, &[]));
-    assert!(matches!(change.widened, Parted::Never), "{change:?}");
+    assert!(matches!(change.widened, Parted::Never(_)), "{change:?}");
     assert!(matches!(change.narrowed, Parted::Example(_)), "{change:?}");
 }
 
 fn levels(found: &[Answer]) -> Vec<&'static str> {
     let word = |answer: &Answer| match answer.found {
         Found::Example(_) => "yes",
-        Found::Never => "never",
+        Found::Never(_) => "never",
         Found::Nothing { .. } => "open",
     };
     found.iter().map(word).collect()
@@ -393,7 +397,7 @@ fn an_error_with_less_approval_denies_with_more() {
 }
 
 #[test]
-fn without_a_solver_only_what_the_text_says_is_proved() {
+fn without_a_solver_only_what_the_text_says_is_certain_and_nothing_is_proved() {
     let of = |text: &str| set(&text.replace('@', ALL), Labelling::default());
     let set = of(
         "permit@ when { context.args.count == 1 && context.args.count == 2 } --- \
@@ -404,7 +408,19 @@ fn without_a_solver_only_what_the_text_says_is_proved() {
     // With a yes to the very call no other rule holds than with a grant.
     assert_eq!(levels(&found), ["open", "yes", "never"]);
     let asking = of("permit@ when { context.approval >= 1 }");
-    assert_eq!(levels(&can(&mut nobody, &asking))[0], "never");
+    let asked = can(&mut nobody, &asking);
+    assert_eq!(levels(&asked)[0], "never");
+    let is_proved = |it: &Answer| matches!(it.found, Found::Never(Ground::Proof));
+    assert!(
+        !found.iter().chain(&asked).any(is_proved),
+        "{found:?} {asked:?}"
+    );
+    // Where one was asked, it is said, also when it is asked the same again.
+    let Some(mut prover) = prover() else { return };
+    for _ in 0..2 {
+        let found = can(&mut prover, &set);
+        assert!(is_proved(&found[0]) && !is_proved(&found[2]), "{found:?}");
+    }
 }
 
 /// With a rule that is proved to do nothing, and without it, two thousand calls are decided
@@ -444,8 +460,8 @@ fn what_is_proved_to_do_nothing_decides_none_of_two_thousand_calls() {
             until: std::time::Instant::now() + Duration::from_secs(600),
         }));
         assert!(reviewed.open.is_empty(), "set {at}: {:?}", reviewed.open);
-        let found: Vec<_> = reviewed.idle.iter().map(|it| &it.rule).collect();
-        let waiting: Vec<_> = reviewed.waiting.iter().map(|(rule, _)| rule).collect();
+        let found: Vec<_> = reviewed.idle.iter().map(|(it, _)| &it.rule).collect();
+        let waiting: Vec<_> = reviewed.waiting.iter().map(|(rule, ..)| rule).collect();
         for rule in policies.rules() {
             if !found.contains(&&rule.id) && !waiting.contains(&&rule.id) {
                 counting += 1;

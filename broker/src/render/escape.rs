@@ -45,6 +45,25 @@ pub fn brief(text: &str, chars_max: usize) -> String {
     }
 }
 
+/// Characters of somebody else's text that are shown to a person.
+const QUOTED_CHARS_MAX: usize = 4_000;
+
+/// Somebody else's text for a person: each line behind a mark, so that none passes for one of
+/// ours, and what is too long cut and said to be. Every line ends.
+pub(crate) fn quoted(text: &str) -> String {
+    let shown = block(text);
+    let cut: String = shown.chars().take(QUOTED_CHARS_MAX).collect();
+    let lines = cut.lines();
+    let mut quoted: String = lines.map(|line| format!("> {line}\n")).collect();
+    let more = shown.chars().skip(QUOTED_CHARS_MAX).count();
+    if more > 0 {
+        quoted.push_str(&format!(
+            "… and {more} more characters that are not shown\n"
+        ));
+    }
+    quoted
+}
+
 fn escape(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.chars().any(|c| is_unsafe(c) && !keep(c)) {
         return Cow::Borrowed(text);
@@ -100,6 +119,16 @@ mod tests {
         assert_eq!(shown, "{\"a\":\"x\\u202ey\\udb40\\udc41\"}\n");
         let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
         assert_eq!(value(&shown), value(text));
+    }
+
+    #[test]
+    fn no_line_of_a_quoted_text_is_without_its_mark_unless_it_says_that_it_was_cut() {
+        assert_eq!(quoted("a\n\nb\u{202e}\rc"), "> a\n> \n> b\\u{202e}\\rc\n");
+        assert_eq!(quoted(""), "");
+        let long = quoted(&"x".repeat(QUOTED_CHARS_MAX + 7));
+        let whole = format!("> {}\n", "x".repeat(QUOTED_CHARS_MAX));
+        let cut = "… and 7 more characters that are not shown\n";
+        assert_eq!(long, whole + cut);
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub struct Explanation {
     pub told: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facts: Option<Facts>,
+    /// What a decision that was not made rests on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assuming: Option<&'static str>,
 }
 
 /// One line for each thing, under a word that says what it is.
@@ -59,6 +62,9 @@ pub fn explanation(explained: &Explanation) -> String {
     }
     for (name, value) in facts(explained) {
         say("fact:", &format!("{name} {value}"));
+    }
+    if let Some(assuming) = explained.assuming {
+        say("assuming:", assuming);
     }
     text
 }

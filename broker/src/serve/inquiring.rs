@@ -20,7 +20,6 @@ use crate::render::escape;
 use crate::upstream::Era;
 use crate::upstream::inquiry::unfit;
 
-const MESSAGE_CHARS_MAX: usize = 4_000;
 /// The name of an address.
 const ID: &str = "elicitationId";
 /// Which server asks, for programs.
@@ -153,20 +152,9 @@ fn request(inquiry: &Inquiry) -> Result<(&'static str, Value), &'static str> {
 /// Nothing in it is hidden, and each line of the server's stands behind a mark.
 fn message(server: &str, params: &Value) -> String {
     let theirs = params.get("message").and_then(Value::as_str);
-    let theirs = escape::block(theirs.unwrap_or_default()).into_owned();
-    let chars = theirs.chars().count();
-    let shown: String = theirs.chars().take(MESSAGE_CHARS_MAX).collect();
-    let mut text = format!("The server `{server}` behind airlock asks:");
-    for line in shown.lines() {
-        text.push_str(&format!("\n> {line}"));
-    }
-    if chars > MESSAGE_CHARS_MAX {
-        let more = chars - MESSAGE_CHARS_MAX;
-        text.push_str(&format!(
-            "\n… and {more} more characters that are not shown"
-        ));
-    }
-    text
+    let theirs = escape::quoted(theirs.unwrap_or_default());
+    let text = format!("The server `{server}` behind airlock asks:\n{theirs}");
+    text.trim_end_matches('\n').to_owned()
 }
 
 #[cfg(test)]

@@ -11,6 +11,9 @@ use oxc_span::{GetSpan, SourceType};
 
 use super::finding::{FindingCode, Findings};
 
+/// A module in any case: a script may wait at its top, with `for await` too.
+const TYPESCRIPT: SourceType = SourceType::ts().with_module(true);
+
 /// A script that can be parsed.
 pub(crate) struct Parsed<'a> {
     /// What was parsed: the script, or the script in brackets.
@@ -41,7 +44,7 @@ pub(crate) fn parse<'a>(
                 return Ok(whole(text, program, false));
             }
             Ok(program) => {
-                let typed = attempt(allocator, text, SourceType::ts()).ok();
+                let typed = attempt(allocator, text, TYPESCRIPT).ok();
                 return Ok(match typed.filter(means_type_arguments) {
                     Some(typed) => whole(text, typed, true),
                     None => whole(text, program, false),
@@ -50,7 +53,7 @@ pub(crate) fn parse<'a>(
             Err(found) => wrong = Some(found),
         }
     }
-    match attempt(allocator, text, SourceType::ts()) {
+    match attempt(allocator, text, TYPESCRIPT) {
         Ok(program) => return Ok(whole(text, program, true)),
         Err(found) => wrong = Some(farther(wrong, found)),
     }
@@ -141,7 +144,7 @@ fn nameless_function<'a>(allocator: &'a Allocator, text: &str) -> Option<Parsed<
     };
     let (program, typescript) = match read(SourceType::mjs()) {
         Some(program) => (program, false),
-        None => (read(SourceType::ts())?, true),
+        None => (read(TYPESCRIPT)?, true),
     };
     Some(Parsed {
         text: wrapped,

@@ -43,7 +43,8 @@ fn can(home: &Home, more: &[&str]) -> Ended {
 fn words(answers: &Value) -> Vec<String> {
     let word = |answer: &Value| match answer["how"].as_str().unwrap() {
         "example" => "yes".to_owned(),
-        "proved" => "never".to_owned(),
+        "proved" => "proved never".to_owned(),
+        "settled" => "never".to_owned(),
         _ => "open".to_owned(),
     };
     answers.as_array().unwrap().iter().map(word).collect()
@@ -62,7 +63,7 @@ fn each_tool_is_told_level_by_level_and_explain_confirms_each_example() {
     let home = home();
     let found = can(&home, &["--json"]).expect_code(0);
     check(&found, "mail.send", &["yes", "yes", "never"]);
-    check(&found, "mail.draft", &["never", "yes", "never"]);
+    check(&found, "mail.draft", &["proved never", "yes", "never"]);
     check(&found, "mail.burn", &["never", "never", "never"]);
     let mut confirmed = 0;
     for tool in found.json()["tools"].as_array().unwrap() {
@@ -180,6 +181,53 @@ fn without_a_solver_it_enumerates_and_says_so() {
     assert!(text.contains("no question needed a solver"), "{text}");
 }
 
+/// What the text of the rules settles needs no proof, and is called none, for anybody.
+#[test]
+fn without_a_solver_nothing_is_called_proved() {
+    let home = home();
+    let shipped = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies");
+    let shipped = shipped.display().to_string();
+    home.write("less/a.cedar", "");
+    let ours = ["--policy", "rules", "--from", "mail.json"];
+    let theirs = ["--policy", &shipped, "--demo"];
+    let commands: [Vec<&str>; 4] = [
+        [&["policy", "can"], &ours[..]].concat(),
+        [&["policy", "can"], &theirs[..]].concat(),
+        vec!["policy", "diff", "rules", "less", "--from", "mail.json"],
+        vec!["policy", "check", "rules", "--prove", "--from", "mail.json"],
+    ];
+    let mut settled = 0;
+    for named in ["none", "/bin/cat"] {
+        for command in &commands {
+            let run = |format: &str| {
+                let mut command = home.airlock([&command[..], &["--format", format]].concat());
+                command.env("PATH", home.path()).env("CVC5", named);
+                tests::command::start(&mut command, "").wait()
+            };
+            for format in ["text", "sarif"] {
+                let found = run(format);
+                let claims = ["(proved", "proved by", "is proved to", "proof rests"];
+                let claimed = claims.iter().find(|it| found.stdout.contains(**it));
+                assert_eq!(claimed, None, "{named} {command:?} {format}: {found}");
+            }
+            let told = run("json").json();
+            let mut all = vec![&told];
+            while let Some(value) = all.pop() {
+                assert_ne!(value["how"], "proved", "{named} {command:?}: {value}");
+                let no_rules = [Value::Null, json!([])];
+                assert!(no_rules.contains(&value["proved"]), "{command:?}: {value}");
+                settled += u32::from(value["how"] == "settled");
+                match value {
+                    Value::Array(items) => all.extend(items),
+                    Value::Object(members) => all.extend(members.values()),
+                    _ => {}
+                }
+            }
+        }
+    }
+    assert!(settled >= 20, "{settled}");
+}
+
 #[test]
 fn a_labelled_tool_names_real_places_and_broken_rules_are_shown() {
     let Some(_) = solver::path() else { return };
@@ -196,7 +244,7 @@ fn a_labelled_tool_names_real_places_and_broken_rules_are_shown() {
     home.write("rules/a.cedar", rule);
     let found = can(&home, &["--json", "--auto", "--config", "airlock.toml"]).expect_code(0);
     check(&found, "mail.send", &["yes"]);
-    check(&found, "mail.draft", &["never"]);
+    check(&found, "mail.draft", &["proved never"]);
     let told = found.json();
     let send = told["tools"]
         .as_array()

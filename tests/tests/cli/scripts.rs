@@ -25,6 +25,21 @@ fn standard_output_carries_the_value_and_nothing_else() {
 }
 
 #[test]
+fn a_script_with_types_waits_at_its_top_in_every_way_that_one_without_has() {
+    let home = Home::new();
+    for types in ["", ": number"] {
+        for code in [
+            "const n@ = await 3; return n",
+            "let n@ = 0; for await (const x of [1, Promise.resolve(2)]) n += x; return n",
+            "async function main() { let n@ = 0; for await (const x of [3]) n += x; return n }",
+        ] {
+            let code = code.replace('@', types);
+            assert_eq!(value(&home, &["run", "-e", &code]), "3\n", "{code}");
+        }
+    }
+}
+
+#[test]
 fn console_lines_go_to_standard_error_in_their_order() {
     let home = Home::new();
     let ended = home

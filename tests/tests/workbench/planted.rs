@@ -72,6 +72,8 @@ impl Planted {
             "files.json",
             "--from",
             "web.json",
+            "--from",
+            "tickets.json",
         ];
         let more = ["--config", "airlock.toml", "--format", format];
         let proof: &[&str] = if mistake.by_proof { &["--prove"] } else { &[] };

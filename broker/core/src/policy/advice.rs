@@ -14,7 +14,7 @@ mod tests;
 mod texts;
 
 use super::finding::Finding;
-use super::fix::Fix;
+use super::fix::{Decides, Fix};
 use super::kind::Kind;
 use super::parts::{self, Clause, Seen};
 use super::rule::Rule;
@@ -81,9 +81,14 @@ impl Advice<'_> {
     /// At a part that says nothing.
     fn idle(&self, seen: &Seen<'_>, what: &str, why: &str) -> Finding {
         let statement = &self.rule.statement;
-        let next = "leave it out";
-        let fix = Fix::without_part(statement, self.clauses, seen.tree, next);
         let place = statement.place(seen.tree.range.start);
-        Finding::new(Kind::AlwaysTrue, place, what, why, next).fixed(fix)
+        let out = "leave it out";
+        let fix = Fix::without_true(statement, self.clauses, seen.tree, out);
+        let next = match &fix {
+            Ok(_) => out,
+            Err(Decides::Joined) => "write what is meant: what it is joined to decides nothing",
+            Err(Decides::Rule) => "write what is meant: no call meets the rule",
+        };
+        Finding::new(Kind::AlwaysTrue, place, what, why, next).fixed(fix.ok())
     }
 }

@@ -124,6 +124,26 @@ impl Fix {
         Some(Self::replace(statement, range, "", what))
     }
 
+    /// A part that every call meets goes, where the rule is the same without it; an error says
+    /// what comes of the part instead.
+    pub(super) fn without_true(
+        statement: &Statement,
+        clauses: &[Clause],
+        part: &Tree,
+        what: impl Into<String>,
+    ) -> Result<Self, Decides> {
+        let found = clauses.iter().find_map(|clause| {
+            Some(match met(&clause.tree, part)? {
+                Met::Is(truth) if truth != clause.is_unless => Ok(clause.range.clone()),
+                Met::Is(_) => Err(Decides::Rule),
+                Met::Idle(range) => Ok(range),
+                Met::Decides => Err(Decides::Joined),
+            })
+        });
+        let range = found.unwrap_or(Err(Decides::Joined))?;
+        Ok(Self::replace(statement, range, "", what))
+    }
+
     /// The text of the file with all changes made.
     #[must_use]
     pub fn apply(&self, text: &str) -> Option<String> {
@@ -158,6 +178,58 @@ fn joins(text: &str, sign: &str) -> bool {
     })
 }
 
+/// What a part decides that every call meets.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Decides {
+    /// What it is joined to, or its opposite.
+    Joined,
+    /// No call meets the rule.
+    Rule,
+}
+
+/// What a tree comes to by a part that is always true.
+enum Met {
+    Is(bool),
+    /// Nothing: this can be left out.
+    Idle(Range<usize>),
+    Decides,
+}
+
+fn met(tree: &Tree, part: &Tree) -> Option<Met> {
+    if std::ptr::eq(tree, part) {
+        return Some(Met::Is(true));
+    }
+    let (sides, idle) = match &tree.node {
+        Node::Part(_) => return None,
+        Node::Not(operand) => {
+            return Some(match met(operand, part)? {
+                Met::Is(truth) => Met::Is(!truth),
+                found => found,
+            });
+        }
+        Node::All(sides) => (sides, true),
+        Node::Any(sides) => (sides, false),
+    };
+    let within = |(at, side): (usize, &Tree)| Some((at, met(side, part)?));
+    let (at, found) = sides.iter().enumerate().find_map(within)?;
+    Some(match found {
+        Met::Is(truth) if truth == idle => side_out(sides, at).map_or(Met::Decides, Met::Idle),
+        Met::Is(_) => Met::Decides,
+        found => found,
+    })
+}
+
+/// A side, and the sign that joins it to the one before or behind it.
+fn side_out(sides: &[Tree], at: usize) -> Option<Range<usize>> {
+    let own = &sides.get(at)?.range;
+    let before = at.checked_sub(1).and_then(|at| sides.get(at));
+    match (before, sides.get(at + 1)) {
+        (Some(before), _) => Some(before.range.end..own.end),
+        (None, Some(after)) => Some(own.start..after.range.start),
+        (None, None) => None,
+    }
+}
+
 /// What to leave out of a tree so that a part of it is gone.
 fn left_out(tree: &Tree, part: &Tree) -> Option<Range<usize>> {
     match &tree.node {
@@ -165,26 +237,20 @@ fn left_out(tree: &Tree, part: &Tree) -> Option<Range<usize>> {
         Node::Not(operand) => left_out(operand, part),
         Node::All(sides) | Node::Any(sides) => {
             let at = sides.iter().position(|side| is_it(side, part));
-            let Some(at) = at else {
-                return sides.iter().find_map(|side| left_out(side, part));
-            };
-            match (
-                at.checked_sub(1).and_then(|at| sides.get(at)),
-                sides.get(at + 1),
-            ) {
-                (Some(before), _) => Some(before.range.end..sides.get(at)?.range.end),
-                (None, Some(after)) => Some(sides.get(at)?.range.start..after.range.start),
-                (None, None) => None,
+            match at {
+                Some(at) => side_out(sides, at),
+                None => sides.iter().find_map(|side| left_out(side, part)),
             }
         }
     }
 }
 
 fn is_it(side: &Tree, part: &Tree) -> bool {
-    match &side.node {
+    let within = match &side.node {
         Node::Not(operand) => is_it(operand, part),
-        _ => side.range == part.range,
-    }
+        _ => false,
+    };
+    within || side.range == part.range
 }
 
 /// The part that an expression is, by its place or by what it says.

@@ -14,7 +14,6 @@ use crate::approver::keyboard::Keyboard;
 use crate::carrier::{Inquiry, Said, Time, Wants};
 use crate::render::escape;
 
-const MESSAGE_CHARS_MAX: usize = 4_000;
 const ADDRESS_CHARS_MAX: usize = 4_096;
 const HELP: &str = "        type /decline or /cancel to give no answer\n";
 
@@ -178,21 +177,12 @@ impl Talk<'_> {
 fn message(inquiry: &Inquiry) -> String {
     let server = escape::line(&inquiry.server.0);
     let theirs = inquiry.params.get("message").and_then(Value::as_str);
-    let theirs = escape::block(theirs.unwrap_or_default()).into_owned();
-    let chars = theirs.chars().count();
-    let cut: String = theirs.chars().take(MESSAGE_CHARS_MAX).collect();
     let mut text = format!(
         "\n{:>7} the server `{server}`, in the middle of a call:\n",
         "asks"
     );
-    for line in cut.lines() {
-        text.push_str(&format!("        > {line}\n"));
-    }
-    if chars > MESSAGE_CHARS_MAX {
-        let more = chars - MESSAGE_CHARS_MAX;
-        text.push_str(&format!(
-            "        … and {more} more characters that are not shown\n"
-        ));
+    for line in escape::quoted(theirs.unwrap_or_default()).lines() {
+        text.push_str(&format!("        {line}\n"));
     }
     text
 }

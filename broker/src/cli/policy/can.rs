@@ -107,7 +107,9 @@ fn text(told: &[Told], prover: &Prover) -> String {
                         text.push_str(&format!("    why: {reason}\n"));
                     }
                 }
-                Found::Never => text.push_str(&format!("  {how}: never (proved)\n")),
+                Found::Never(ground) => {
+                    text.push_str(&format!("  {how}: never ({})\n", ground.words()));
+                }
                 Found::Nothing { why } => {
                     text.push_str(&format!("  {how}: none found (enumerated: {why})\n"));
                 }
@@ -136,7 +138,7 @@ fn summary(told: &[Told]) -> String {
         told.iter().filter(of).count()
     };
     let can = count(|it| matches!(it, Found::Example(_)));
-    let never = count(|it| matches!(it, Found::Never));
+    let never = count(|it| matches!(it, Found::Never(_)));
     let open = count(|it| matches!(it, Found::Nothing { .. }));
     format!(
         "{}: {can} can be called without asking, {never} never can, of {open} it is not known\n",
@@ -152,7 +154,9 @@ fn as_json(told: &[Told], prover: &Prover) -> Value {
                 "level": level, "possible": true, "how": "example",
                 "call": example.call(), "reasons": example.reasons,
             }),
-            Found::Never => json!({"level": level, "possible": false, "how": "proved"}),
+            Found::Never(ground) => {
+                json!({"level": level, "possible": false, "how": ground.as_str()})
+            }
             Found::Nothing { why } => {
                 json!({"level": level, "possible": null, "how": "enumerated", "why": why})
             }

@@ -164,7 +164,14 @@ impl Checked {
     ) -> Result<(), Problem> {
         let about = (opened, policies);
         let proofs = Proofs::of(options, about, &self.findings, around, folders)?;
-        self.findings.extend(proofs.findings(policies));
+        let proved = proofs.findings(policies);
+        // It can be left out after all.
+        let is_again = |it: &Finding| {
+            let same = |one: &Finding| one.rule == it.rule && one.kind == it.kind;
+            proved.iter().any(same)
+        };
+        self.findings.retain(|it| !is_again(it));
+        self.findings.extend(proved);
         self.findings.sort();
         self.proofs = Some(proofs);
         Ok(())

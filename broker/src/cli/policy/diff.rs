@@ -13,7 +13,7 @@ use super::sources::{SourceOptions, Wrong};
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json, runtime};
 use crate::config::Environment;
-use crate::prover::{Change, Pair, Parted, Prover};
+use crate::prover::{Change, Ground, Pair, Parted, Prover};
 use crate::render::{Sarif, SarifLevel, SarifResult, escape};
 
 #[derive(Debug, clap::Args)]
@@ -137,6 +137,18 @@ fn overall(told: &[Told]) -> Direction {
     }
 }
 
+/// What it rests on that nothing else changes; none where a call was found for everything.
+fn ground(told: &[Told]) -> Option<Ground> {
+    let both = told
+        .iter()
+        .flat_map(|it| [&it.change.widened, &it.change.narrowed]);
+    let grounds = both.filter_map(|parted| match parted {
+        Parted::Never(ground) => Some(*ground),
+        Parted::Example(_) | Parted::Nothing { .. } => None,
+    });
+    grounds.max()
+}
+
 /// The tools that change, and of which it is not known.
 fn text(told: &[Told], prover: &Prover) -> String {
     let mut text = String::new();
@@ -149,7 +161,7 @@ fn text(told: &[Told], prover: &Prover) -> String {
         for (word, parted) in [("widened", &change.widened), ("narrowed", &change.narrowed)] {
             match parted {
                 Parted::Example(apart) => text.push_str(&of_apart(word, apart)),
-                Parted::Never => {}
+                Parted::Never(_) => {}
                 Parted::Nothing { why } => {
                     text.push_str(&format!("  {word}: none found (enumerated: {why})\n"));
                 }
@@ -173,9 +185,10 @@ fn text(told: &[Told], prover: &Prover) -> String {
         of("both"),
         of("equal"),
     ));
-    text.push_str(&match open {
-        0 => " (proved)\n".to_owned(),
-        open => format!("; of {open} not all is proved\n"),
+    text.push_str(&match (open, ground(told)) {
+        (0, None) => "\n".to_owned(),
+        (0, Some(ground)) => format!(" ({})\n", ground.words()),
+        (open, _) => format!("; of {open} not all is proved\n"),
     });
     text.push_str(&format!("{}\n", ever::prover_line(prover)));
     text.push_str(&ever::assumed_lines(prover));
@@ -202,7 +215,7 @@ fn as_json(told: &[Told], prover: &Prover) -> Value {
             json!({"found": true, "how": "example", "call": new.call(),
                 "old": side(old), "new": side(new)})
         }
-        Parted::Never => json!({"found": false, "how": "proved"}),
+        Parted::Never(ground) => json!({"found": false, "how": ground.as_str()}),
         Parted::Nothing { why } => json!({"found": null, "how": "enumerated", "why": why}),
     };
     let tool = |told: &Told| {
@@ -216,7 +229,8 @@ fn as_json(told: &[Told], prover: &Prover) -> Value {
     let overall = overall(told);
     json!({
         "change": overall.as_str(),
-        "proved": !overall.open,
+        "open": overall.open,
+        "how": ground(told).map(Ground::as_str),
         "tools": told.iter().map(tool).collect::<Vec<_>>(),
         "solver": prover.witness().map(|it| it.display().to_string()),
         "trouble": prover.trouble(),
@@ -265,7 +279,7 @@ fn as_sarif(told: &[Told], new_rules: &Rules) -> Sarif {
                         fix: None,
                     }
                 }
-                Parted::Never => continue,
+                Parted::Never(_) => continue,
                 Parted::Nothing { why } => SarifResult {
                     rule: OPEN,
                     level: SarifLevel::Warning,

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use airlock_core::call::{Args, Call, Site};
+use airlock_core::catalog::Whose;
 use airlock_core::facts::Facts;
 use airlock_core::flow::large_texts;
 use airlock_core::id::{CallId, ToolId};
@@ -52,6 +53,10 @@ pub(in crate::cli) struct ExplainOptions {
     #[arg(long)]
     pub(super) json: bool,
 }
+
+/// What comes before the rules, whatever the facts that are said: those are for rules alone.
+const SHOWN: &str = "the tool was shown in the session, with the description that it has, and \
+                     within its limits; another call is refused before any rule is asked";
 
 /// A call that is in no journal. What is not said of it is the worst.
 #[derive(Deserialize)]
@@ -150,6 +155,7 @@ fn recorded(run: &str, journal: &Verified, call: CallId) -> Result<Explanation, 
         prompts: Vec::new(),
         told: None,
         facts: asked.facts.as_deref().cloned(),
+        assuming: None,
     })
 }
 
@@ -193,6 +199,7 @@ fn of_decided(run: &str, script: &str, decided: &Decided, how: &str) -> Explanat
         prompts: Vec::new(),
         told: decided.told.clone(),
         facts: decided.facts.as_deref().cloned(),
+        assuming: None,
     }
 }
 
@@ -228,6 +235,7 @@ fn imagined(said: Said, opened: &Opened) -> Result<Explanation, Problem> {
         prompts: Vec::new(),
         told: None,
         facts: Some(facts.clone()),
+        assuming: None,
         tool: tool.clone(),
     };
     if errors.is_empty() {
@@ -253,6 +261,8 @@ fn imagined(said: Said, opened: &Opened) -> Result<Explanation, Problem> {
             Level::Deny => "denied (denied)",
         }
         .into();
+        let gets_through = level < Level::Deny && whose != Whose::OwnWithin;
+        explained.assuming = gets_through.then_some(SHOWN);
         (explained.reasons, explained.prompts) = (reasons, prompts);
     }
     Ok(explained)

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use airlock_core::policy::{Finding, Kind, Policies};
+use airlock_core::policy::{Finding, Idle, Kind, Policies};
 use airlock_core::problem::Problem;
 use clap::Args;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use super::sources::Opened;
 use crate::cli::runtime;
 use crate::cli::screen::Screen;
 use crate::config::Environment;
-use crate::prover::{Prover, Review, Reviewed, Waits};
+use crate::prover::{Ground, Prover, Review, Reviewed, Waits};
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct ProofOptions {
@@ -55,7 +55,8 @@ impl Proofs {
         };
         let known: BTreeSet<Arc<str>> = found
             .iter()
-            .filter(is_idle)
+            // One that cannot simply be left out still does something.
+            .filter(|it| is_idle(it) && it.fix.is_some())
             .filter_map(|it| it.rule.clone())
             .collect();
         let mut prover = Prover::find(environment);
@@ -74,13 +75,14 @@ impl Proofs {
 
     /// Rules that can go.
     pub(super) fn findings(&self, policies: &Policies) -> Vec<Finding> {
-        let prover = match self.prover.witness() {
-            Some(_) => "cvc5",
-            None => "what their texts say",
+        let finding = |(idle, ground): &(Idle, Ground)| {
+            let how = match ground {
+                Ground::Proof => "proved by cvc5",
+                Ground::Text => ground.words(),
+            };
+            policies.idle_by(idle, how)
         };
-        let idle = self.reviewed.idle.iter();
-        idle.filter_map(|it| policies.proved_idle(it, prover))
-            .collect()
+        self.reviewed.idle.iter().filter_map(finding).collect()
     }
 
     pub(super) fn is_whole(&self) -> bool {
@@ -90,8 +92,9 @@ impl Proofs {
     /// For a person: what is no finding.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
-        for (rule, waits) in &self.reviewed.waiting {
-            text.push_str(&format!("note: the rule `{rule}` {}\n", said(*waits)));
+        for (rule, waits, ground) in &self.reviewed.waiting {
+            let said = said(*waits, *ground);
+            text.push_str(&format!("note: the rule `{rule}` {said}\n"));
         }
         for (rule, why) in &self.reviewed.open {
             text.push_str(&format!(
@@ -118,12 +121,20 @@ impl Proofs {
 
     pub(super) fn json(&self) -> Value {
         let waiting = self.reviewed.waiting.iter();
-        let waiting = waiting.map(|(rule, waits)| json!({"rule": rule, "what": said(*waits)}));
+        let waiting = waiting.map(|(rule, waits, ground)| {
+            let what = said(*waits, *ground);
+            json!({"rule": rule, "what": what, "how": ground.as_str()})
+        });
         let open = self.reviewed.open.iter();
         let open = open.map(|(rule, why)| json!({"rule": rule, "why": why}));
-        let proved = self.reviewed.idle.iter().map(|idle| &idle.rule);
+        let idle = |by: Ground| -> Vec<_> {
+            let all = self.reviewed.idle.iter();
+            let all = all.filter(|(_, ground)| *ground == by);
+            all.map(|(idle, _)| &idle.rule).collect()
+        };
         json!({
-            "proved": proved.collect::<Vec<_>>(),
+            "proved": idle(Ground::Proof),
+            "settled": idle(Ground::Text),
             "waiting": waiting.collect::<Vec<_>>(),
             "open": open.collect::<Vec<_>>(),
             "solver": self.prover.witness().map(|it| it.display().to_string()),
@@ -138,18 +149,19 @@ impl Proofs {
     }
 }
 
-fn said(waits: Waits) -> &'static str {
+fn said(waits: Waits, ground: Ground) -> String {
+    let how = ground.words();
     match waits {
         Waits::ForPermits => {
-            "forbids only what no rule permits (proved): it is there for rules to come"
+            format!("forbids only what no rule permits ({how}): it is there for rules to come")
         }
-        Waits::ToBeMet => {
-            "is met by no call, as the configuration has these tools (proved): it is there for \
+        Waits::ToBeMet => format!(
+            "is met by no call, as the configuration has these tools ({how}): it is there for \
              others"
-        }
-        Waits::ForSayings => {
-            "changes nothing, as the configuration has these tools (proved): it is there for \
+        ),
+        Waits::ForSayings => format!(
+            "changes nothing, as the configuration has these tools ({how}): it is there for \
              others"
-        }
+        ),
     }
 }

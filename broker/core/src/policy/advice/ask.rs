@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use cedar_policy::pst::{BinaryOp, Expr, Literal, UnaryOp, Var};
+use cedar_policy::pst::{BinaryOp, Expr, Literal, PatternElem, UnaryOp, Var};
 
-use crate::policy::lint::literal_part;
 use crate::policy::mentions::path;
+use crate::policy::sift;
 
 /// From `context`.
 pub(super) type Way = Vec<String>;
@@ -111,7 +111,7 @@ impl Form {
                 expr: read,
                 pattern,
             } => match way(read) {
-                Some(way) => Self::One(Ask::Like(way, literal_part(pattern)), holds),
+                Some(way) => Self::One(Ask::Like(way, as_written(pattern)), holds),
                 None => Self::One(other(expr), holds),
             },
             Expr::UnaryOp {
@@ -214,7 +214,9 @@ fn order(op: BinaryOp, way: Way, number: i64) -> Option<Compared> {
 }
 
 fn has(expr: &Expr) -> Ask {
-    way(expr).map_or_else(|| other(expr), Ask::Has)
+    let steps = path(expr).filter(|_| matches!(expr, Expr::HasAttr { .. }));
+    let way = steps.map(|steps| steps.into_iter().map(str::to_owned).collect());
+    way.map_or_else(|| other(expr), Ask::Has)
 }
 
 fn truth(expr: &Expr) -> Ask {
@@ -225,9 +227,22 @@ fn other(expr: &Expr) -> Ask {
     Ask::Other(format!("{expr:?}"))
 }
 
+/// The way to what is read, and not to what is only asked for with `has`.
 pub(super) fn way(expr: &Expr) -> Option<Way> {
-    let steps = path(expr)?;
-    Some(steps.into_iter().map(str::to_owned).collect())
+    sift::way(expr)
+}
+
+/// A star that stands for itself is another one than a wildcard.
+fn as_written(pattern: &[PatternElem]) -> String {
+    let mut text = String::new();
+    for part in pattern {
+        match part {
+            PatternElem::Wildcard => text.push('*'),
+            PatternElem::Char(sign @ ('*' | '\\')) => text.extend(['\\', *sign]),
+            PatternElem::Char(sign) => text.push(*sign),
+        }
+    }
+    text
 }
 
 fn value(expr: &Expr) -> Option<Value> {

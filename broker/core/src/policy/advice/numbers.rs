@@ -42,10 +42,15 @@ impl Advice<'_> {
         }
         let what = "a number that is never reached";
         let instead = self.nearest(seen, *least, *most);
-        Some(self.at(seen, Kind::OutOfRange, (what, &range), instead))
+        let mut finding = self.at(seen, Kind::OutOfRange, (what, &range), instead);
+        if finding.fix.is_none() {
+            finding.next = "write a number that it reaches".to_owned();
+        }
+        Some(finding)
     }
 
-    /// The comparison with a number that is reached. Sunday is 7 here, and 0 or 8 elsewhere.
+    /// The comparison with a number that is reached. Sunday is 7 here and 0 elsewhere, and
+    /// midnight 0; of another number nobody knows which one is meant.
     fn nearest(&self, seen: &Seen<'_>, least: i64, most: i64) -> Option<String> {
         let Expr::BinaryOp { op, left, right } = seen.expr else {
             return None;
@@ -56,13 +61,13 @@ impl Advice<'_> {
             _ => return None,
         };
         let is_strict = matches!(op, BinaryOp::Less | BinaryOp::Greater);
-        let wrapped = match (
-            number < least,
-            *op == BinaryOp::Eq || *op == BinaryOp::NotEq,
-        ) {
-            (true, true) if most < i64::MAX => most,
-            (false, true) => least,
-            (true, _) => least + i64::from(is_strict),
+        let is_equal = matches!(op, BinaryOp::Eq | BinaryOp::NotEq);
+        let wrapped = match (number < least, is_equal) {
+            (_, true) if most == i64::MAX => least,
+            (true, true) if number == least - 1 && least == 1 => most,
+            (false, true) if number == most + 1 && least == 0 => least,
+            (_, true) => return None,
+            (true, false) => least + i64::from(is_strict),
             (false, false) => most - i64::from(is_strict),
         };
         let text = self.rule.statement.text().get(seen.tree.range.clone())?;

@@ -8,7 +8,10 @@ use crate::policy::finding::Finding;
 use crate::policy::fix::Fix;
 use crate::policy::kind::Kind;
 use crate::policy::rule::{Rule, Scope};
-use crate::policy::vocabulary::Vocabulary;
+use crate::policy::vocabulary::{Vocabulary, Words};
+
+/// Rules that are looked at for one with the same error.
+const OTHERS_MAX: usize = 32;
 
 /// A rule, and what it comes to.
 #[derive(Clone, Copy)]
@@ -32,52 +35,86 @@ pub(super) fn findings(
             Some(Read { at, rule, meaning })
         })
         .collect();
-    let known = Known::of(&read, vocabulary);
+    let mut known = Known::of(&read, vocabulary);
+    for (at, (rule, meaning)) in rules.iter().zip(meanings).enumerate() {
+        if !rule.forbids && !meaning.as_ref().is_some_and(Meaning::is_never) {
+            known.permits.add(rule, at);
+        }
+    }
     read.iter().filter_map(|one| known.finding(*one)).collect()
 }
 
-/// The rules by what their scopes name.
+/// The rules that can be met.
 struct Known<'a> {
-    everywhere: Vec<Read<'a>>,
-    by_name: BTreeMap<&'a str, Vec<Read<'a>>>,
+    /// Those that are understood.
+    meant: ByScope<'a, Read<'a>>,
+    /// All that permit something, understood or not.
+    permits: ByScope<'a, usize>,
     vocabulary: &'a Vocabulary,
+}
+
+/// Of rules, by what their scopes name.
+#[derive(Default)]
+struct ByScope<'a, T> {
+    everywhere: Vec<T>,
+    by_name: BTreeMap<&'a str, Vec<T>>,
+}
+
+impl<'a, T: Copy> ByScope<'a, T> {
+    fn add(&mut self, rule: &'a Rule, one: T) {
+        match &rule.scope {
+            Scope::All => self.everywhere.push(one),
+            Scope::Is(name) => self.by_name.entry(name).or_default().push(one),
+            Scope::Within(names) => {
+                for name in names {
+                    self.by_name.entry(name).or_default().push(one);
+                }
+            }
+        }
+    }
+
+    /// Those about everything, and those that name a tool or a group, or a group that the tool is
+    /// in.
+    fn about(&self, name: &str, vocabulary: &Vocabulary) -> Vec<T> {
+        let tool = vocabulary.tools.get(name);
+        let groups = tool.map(|words| &words.groups);
+        let names: BTreeSet<&str> = groups
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .chain([name])
+            .collect();
+        let named = names.into_iter().filter_map(|name| self.by_name.get(name));
+        let all = self.everywhere.iter().chain(named.flatten());
+        all.copied().collect()
+    }
 }
 
 impl<'a> Known<'a> {
     fn of(read: &[Read<'a>], vocabulary: &'a Vocabulary) -> Self {
-        let mut known = Self {
+        let mut meant = ByScope {
             everywhere: Vec::new(),
             by_name: BTreeMap::new(),
-            vocabulary,
         };
         for one in read.iter().filter(|one| !one.meaning.is_never()) {
-            match &one.rule.scope {
-                Scope::All => known.everywhere.push(*one),
-                Scope::Is(name) => known.by_name.entry(name).or_default().push(*one),
-                Scope::Within(names) => {
-                    for name in names {
-                        known.by_name.entry(name).or_default().push(*one);
-                    }
-                }
-            }
+            meant.add(one.rule, *one);
         }
-        known
+        Self {
+            meant,
+            permits: ByScope::default(),
+            vocabulary,
+        }
     }
 
     fn finding(&self, one: Read<'a>) -> Option<Finding> {
         if one.meaning.is_never() {
-            if !self.is_safe(one, None) {
-                return None;
-            }
-            let what = format!("no call meets the condition of the rule `{}`", one.rule.id);
-            let why = "parts of it exclude each other";
-            return Some(gone(Kind::RuleDead, one.rule, &what, why));
+            return Some(dead(one.rule, self.can_go(one)));
         }
         let others: Vec<Read<'a>> = self.beside(one).collect();
         let safe = |find: fn(Read<'_>, Read<'_>) -> Option<Finding>| {
             let mut found = others.iter().filter_map(|other| {
                 let finding = find(one, *other)?;
-                self.is_safe(one, Some(*other)).then_some(finding)
+                self.is_safe(one, *other).then_some(finding)
             });
             found.next()
         };
@@ -86,39 +123,46 @@ impl<'a> Known<'a> {
 
     /// Without the rule no call is let through that an error in it denies: there is none, or the
     /// other rule has the very same.
-    fn is_safe(&self, one: Read<'_>, other: Option<Read<'_>>) -> bool {
+    fn is_safe(&self, one: Read<'_>, other: Read<'_>) -> bool {
+        self.of_tools(one.rule, |_, words, own| {
+            Errors::of(other.rule, words) == own
+        })
+    }
+
+    /// The same of a rule that is never met: some other rule has the very same error, or nothing
+    /// permits the call.
+    fn can_go(&self, one: Read<'_>) -> bool {
+        self.of_tools(one.rule, |name, words, own| {
+            let is_given = || !self.permits.about(name, self.vocabulary).is_empty();
+            let others = self.meant.about(name, self.vocabulary);
+            let mut others = others.iter().take(OTHERS_MAX);
+            !one.rule.forbids && !is_given() || others.any(|it| Errors::of(it.rule, words) == own)
+        })
+    }
+
+    /// Whether something holds of each tool on which a rule can err.
+    fn of_tools(&self, rule: &Rule, is: impl Fn(&str, &Words, Errors) -> bool) -> bool {
         let tools = self.vocabulary.tools.iter();
-        let mut covered = tools.filter(|(name, it)| one.rule.scope.covers(name, &it.groups));
-        covered.all(|(_, words)| match Errors::of(one.rule, words) {
+        let mut covered = tools.filter(|(name, it)| rule.scope.covers(name, &it.groups));
+        covered.all(|(name, words)| match Errors::of(rule, words) {
             Errors::Never => true,
             Errors::Unknown => false,
-            own @ Errors::When(_) => other.is_some_and(|it| Errors::of(it.rule, words) == own),
+            own @ Errors::When(_) => is(name, words, own),
         })
     }
 
     /// The other rules that are about everything that this one is about.
     fn beside(&self, one: Read<'a>) -> impl Iterator<Item = Read<'a>> {
-        let first = match &one.rule.scope {
-            Scope::All => Vec::new(),
-            Scope::Is(name) => self.named(name),
-            Scope::Within(names) => names.first().map(|it| self.named(it)).unwrap_or_default(),
+        let all = match &one.rule.scope {
+            Scope::Is(name) => self.meant.about(name, self.vocabulary),
+            Scope::Within(names) if !names.is_empty() => {
+                let first = names.first().map(String::as_str);
+                self.meant.about(first.unwrap_or_default(), self.vocabulary)
+            }
+            Scope::All | Scope::Within(_) => self.meant.everywhere.clone(),
         };
-        let all = self.everywhere.iter().copied().chain(first);
+        let all = all.into_iter();
         all.filter(move |other| other.at != one.at && self.is_wider(other.rule, one.rule))
-    }
-
-    /// Rules that name a tool or a group, or a group that the tool is in.
-    fn named(&self, name: &str) -> Vec<Read<'a>> {
-        let tool = self.vocabulary.tools.get(name);
-        let groups = tool.map(|words| &words.groups);
-        let names: BTreeSet<&str> = groups
-            .into_iter()
-            .flatten()
-            .map(String::as_str)
-            .chain([name])
-            .collect();
-        let rules = names.into_iter().filter_map(|name| self.by_name.get(name));
-        rules.flatten().copied().collect()
     }
 
     fn is_wider(&self, other: &Rule, one: &Rule) -> bool {
@@ -135,6 +179,19 @@ impl<'a> Known<'a> {
             (_, Scope::Within(names)) => names.iter().all(covers),
         }
     }
+}
+
+fn dead(rule: &Rule, can_go: bool) -> Finding {
+    let what = format!("no call meets the condition of the rule `{}`", rule.id);
+    let why = "parts of it exclude each other";
+    let mut finding = gone(Kind::RuleDead, rule, &what, why);
+    if !can_go {
+        finding.next = "change its condition; without it calls could pass whose numbers it \
+                        cannot read, and which it denies by that error"
+            .to_owned();
+        finding.fix = None;
+    }
+    finding
 }
 
 fn overruled(one: Read<'_>, other: Read<'_>) -> Option<Finding> {

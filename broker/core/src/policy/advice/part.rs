@@ -14,6 +14,7 @@ use crate::policy::mentions::{ARGS, inner, path};
 use crate::policy::model::Member;
 use crate::policy::parts::{Node, Seen, Tree};
 use crate::policy::repair::solved;
+use crate::policy::vocabulary::Words;
 
 /// The schema requires it, and there is no value of it that rules do not see.
 fn is_always_seen(member: &Member) -> bool {
@@ -29,7 +30,7 @@ impl Advice<'_> {
         if let Some(finding) = self.overflows(seen) {
             return Some(finding);
         }
-        if is_always(seen.expr) {
+        if is_always(seen.expr) && !self.reads_lost(seen.expr) {
             let what = "a part of the condition that every call meets";
             return Some(self.idle(seen, what, "it compares nothing that differs"));
         }
@@ -46,12 +47,29 @@ impl Advice<'_> {
         if !may_err(seen.expr) || is_small(seen.expr) {
             return None;
         }
-        let what = "a sum that may not fit into 64 bits";
+        let (word, next) = match product(seen.expr) {
+            true => ("product", "compare with a number instead of multiplying"),
+            false => ("sum", "compare with a number instead of adding to one"),
+        };
+        let what = format!("a {word} that may not fit into 64 bits");
         let why = "a rule that cannot be evaluated denies the call, whatever the others say";
         let place = self.rule.statement.place(seen.tree.range.start);
-        let next = "compare with a number instead of adding to one";
         let fix = solved(self.rule, seen);
         Some(Finding::new(Kind::MayOverflow, place, what, why, next).fixed(fix))
+    }
+
+    /// Whether it reads a number that rules do not always see: there it errs.
+    fn reads_lost(&self, expr: &Expr) -> bool {
+        let is_lost = |words: &Words, name: &str| {
+            let kind = words.args.0.get(name).map(|member| member.kind.as_ref());
+            !matches!(kind, Some(Some(kind)) if !may_be_lost(kind))
+        };
+        match path(expr).as_deref() {
+            Some([ARGS, name]) => self.tools().any(|words| is_lost(words, name)),
+            Some([ARGS, ..]) => true,
+            Some(_) => false,
+            None => inner(expr).is_none_or(|all| all.into_iter().any(|it| self.reads_lost(it))),
+        }
     }
 
     /// `has` of what is always there.
@@ -208,6 +226,18 @@ fn is_always(expr: &Expr) -> bool {
             alike && left == right
         }
         _ => false,
+    }
+}
+
+/// Whether its arithmetic, where it begins, multiplies.
+fn product(expr: &Expr) -> bool {
+    match expr {
+        Expr::BinaryOp { op, .. } if *op == BinaryOp::Mul => true,
+        Expr::BinaryOp {
+            op: BinaryOp::Add | BinaryOp::Sub,
+            ..
+        } => false,
+        _ => inner(expr).unwrap_or_default().into_iter().any(product),
     }
 }
 

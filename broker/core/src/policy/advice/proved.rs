@@ -1,5 +1,5 @@
-//! What is told of a rule of which it is proved that it does nothing. Who proved
-//! it, and from what, is the shell's.
+//! What is told of a rule of which it is certain that it does nothing. Who says
+//! so, and from what, is the shell's.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ pub struct Idle {
 /// Why a rule does nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum How {
-    /// No call meets its condition.
-    Dead,
+    /// No call meets its condition; where it cannot be evaluated, a call is denied all the same.
+    Dead { errs: bool },
     /// Others forbid all that it permits.
     Overruled,
     /// One other rule, or several together, do what it does.
@@ -31,17 +31,17 @@ pub enum How {
 }
 
 impl Policies {
-    /// A finding with its place and its fix; none for a rule that there is not. `prover` is who
-    /// proved it.
+    /// A finding with its place and its fix; none for a rule that there is not. `how` says
+    /// what that is known by.
     #[must_use]
-    pub fn proved_idle(&self, idle: &Idle, prover: &str) -> Option<Finding> {
+    pub fn idle_by(&self, idle: &Idle, how: &str) -> Option<Finding> {
         let of = |id: &Arc<str>| self.rules.iter().find(|rule| rule.id == *id);
         let rule = of(&idle.rule)?;
         let (kind, what, why) = match &idle.how {
-            How::Dead => (
+            How::Dead { errs } => (
                 Kind::RuleDead,
                 format!("no call meets the condition of the rule `{}`", rule.id),
-                "its parts exclude each other, or what holds of every call".to_owned(),
+                dead(*errs),
             ),
             How::Overruled => (
                 Kind::RuleOverruled,
@@ -58,9 +58,17 @@ impl Policies {
             1 => "the tool that it is about".to_owned(),
             count => format!("the {count} tools that it is about"),
         };
-        let why = format!("{why} (proved by {prover}, for {tools})");
+        let why = format!("{why} ({how}, for {tools})");
         Some(gone(kind, rule, &what, &why))
     }
+}
+
+fn dead(errs: bool) -> String {
+    let also = match errs {
+        true => "; what it denies by an error is denied without it too",
+        false => "",
+    };
+    format!("its parts exclude each other, or what holds of every call{also}")
 }
 
 fn shadowed(rule: &Rule, by: Option<&Rule>, counts: bool) -> String {

@@ -10,11 +10,12 @@ use crate::catalog::Effects;
 use crate::id::ToolId;
 use crate::policy::{Policies, PolicyFile, Vocabulary};
 
-/// Kinds of findings about rules of a tool with a required whole number and a required text.
+/// Kinds of findings about rules of a tool with a required whole number and a required text; a
+/// `?` behind those without a fix.
 fn found(rules: &[&str]) -> Vec<String> {
     let schema = json!({"type": "object", "required": ["count", "k"], "properties": {
         "count": {"type": "integer"}, "k": {"type": "string"},
-        "size": {"type": "integer"},
+        "size": {"type": "integer"}, "on": {"type": "boolean"},
     }});
     let listed = json!({"name": "t", "inputSchema": schema});
     let description = Description::parse("x", &listed).unwrap();
@@ -33,8 +34,11 @@ fn found(rules: &[&str]) -> Vec<String> {
         tightens: false,
     };
     let policies = Policies::load(&[file], vocabulary, true).unwrap();
-    let name = |kind: &crate::policy::Kind| kind.as_str().to_owned();
-    policies.advice().iter().map(|it| name(&it.kind)).collect()
+    let name = |it: &crate::policy::Finding| {
+        let mark = if it.fix.is_some() { "" } else { "?" };
+        format!("{}{mark}", it.kind.as_str())
+    };
+    policies.advice().iter().map(name).collect()
 }
 
 fn check(rules: &[&str], expected: &[&str]) {
@@ -83,9 +87,30 @@ fn a_rule_that_denies_what_it_cannot_read_is_not_called_shadowed() {
 }
 
 #[test]
-fn a_rule_that_denies_what_it_cannot_read_is_not_called_dead_or_overruled() {
+fn a_rule_that_denies_what_it_cannot_read_is_not_to_be_left_out_nor_called_overruled() {
     let dead = "forbid@ when { context.args.count > 10 && context.args.count < 5 }";
-    check(&[ALL, dead], &[]);
+    check(&[ALL, dead], &["rule-dead?"]);
+    let given = "permit@ when { context.args.count > 10 && context.args.count < 5 }";
+    check(&[ALL, given], &["rule-dead?"]);
+    // What is too much to be read may permit as well.
+    let sum = "permit@ when { context.counts.calls_run + 1 > 3 }";
+    check(&[given, sum], &["rule-dead?"]);
+    // Nothing else permits anything, or something has the same error.
+    check(&[given], &["rule-dead"]);
+    check(
+        &[given, &given.replace("> 10", "> 11")],
+        &["rule-dead", "rule-dead"],
+    );
+    let other = "permit@ when { context.args.count == 5 && context.args.k == \"x\" }";
+    let dead = "permit@ when { context.args.k == \"a\" && context.args.k == \"b\" && \
+                context.args.count == 5 }";
+    check(&[other, dead], &["rule-dead?"]);
+    let dead = "forbid@ when { context.args.count == 5 && context.args.k == \"x\" && \
+                context.args.k == \"y\" }";
+    check(
+        &[other, dead, "permit@ when { context.args.k == \"z\" }"],
+        &["rule-dead"],
+    );
     let dead = "forbid@ when { context.args.k == \"a\" && context.args.k == \"b\" }";
     check(&[ALL, dead], &["rule-dead"]);
     check(
@@ -108,4 +133,69 @@ fn a_number_that_may_be_lost_is_not_always_there() {
         &["permit@ when { context.args has k && context.args.k == \"x\" }"],
         &["always-true"],
     );
+}
+
+/// A star that is escaped is no wildcard, and that something is there is not what it is.
+#[test]
+fn what_only_looks_like_the_opposite_does_not_exclude() {
+    let text = "context.args.k like \"a*\" && !(context.args.k like \"a\\**\")";
+    check(&[&format!("permit@ when {{ {text} }}")], &[]);
+    check(
+        &[
+            "forbid@ when { context.args.k like \"a*b\" }",
+            "permit@ when { context.args.k like \"a\\*b*\" }",
+            "permit@ when { context.args.k like \"a*b*\" }",
+        ],
+        &[],
+    );
+    let there = "context.args has on && (context.args has on) == true && !context.args.on";
+    check(&[&format!("permit@ when {{ {there} }}")], &[]);
+}
+
+/// A part that every call meets is left out only where the rule is the same without it.
+#[test]
+fn what_is_always_there_is_left_out_where_that_changes_nothing() {
+    let told = |condition: &str, expected: &str| {
+        check(&[&format!("permit@ {condition}")], &[expected]);
+        check(&[ALL, &format!("forbid@ {condition}")], &[expected]);
+    };
+    let other = "context.counts.calls_run < 3";
+    for whole in [
+        "when { context.args has k && OTHER }",
+        "when { OTHER && context.args has k }",
+        "when { OTHER || !(context.args has k) }",
+        "when { OTHER } when { context.args has k }",
+        "when { OTHER } unless { !(context.args has k) }",
+        "unless { !(context.args has k && OTHER) }",
+    ] {
+        told(&whole.replace("OTHER", other), "always-true");
+    }
+    for decides in [
+        "when { context.args has k || OTHER }",
+        "when { OTHER && !(context.args has k) }",
+        "when { OTHER } unless { context.args has k }",
+        "when { OTHER } when { !(context.args has k) }",
+        "unless { !(context.args has k || OTHER) }",
+        "when { OTHER && (context.args has k || context.time.hour < 3) }",
+    ] {
+        told(&decides.replace("OTHER", other), "always-true?");
+    }
+    // Where 64 bits do not hold the number, it is an error.
+    check(
+        &["permit@ when { context.args.count == context.args.count }"],
+        &[],
+    );
+}
+
+#[test]
+fn a_number_that_is_never_reached_is_not_guessed_at() {
+    for (condition, expected) in [
+        ("context.time.weekday == 0", "out-of-range"),
+        ("context.time.weekday == 8", "out-of-range?"),
+        ("context.time.hour == 24", "out-of-range"),
+        ("context.time.hour == 25", "out-of-range?"),
+        ("context.time.hour > 23", "out-of-range"),
+    ] {
+        check(&[&format!("permit@ when {{ {condition} }}")], &[expected]);
+    }
 }

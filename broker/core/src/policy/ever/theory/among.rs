@@ -31,8 +31,10 @@ impl Among {
     pub const ALONE: usize = 3;
     /// What comes out at a level, from the mildest that asks, and this one is what asks.
     pub const ASKED: [usize; 2] = [4, 5];
+    /// What meets its condition, where it does not err.
+    pub const HOLDS: usize = 6;
     /// What another rule lets through or takes, for each of `others` in turn.
-    pub const OTHERS: usize = 6;
+    pub const OTHERS: usize = 7;
 
     /// None for a tool that the rules do not know, or that this one is not about; an error says
     /// why nothing can be proved. `gone` are rules that are taken to be left out.
@@ -91,6 +93,8 @@ impl Among {
             bare(alone(&own)),
         ];
         read.sides.extend(asked.map(whole));
+        read.sides
+            .push(bare(own.met().into_iter().take(1).collect()));
         read.sides.extend(others);
         Some(Ok(Self {
             errs: own.bodies.len() > 1,
@@ -113,7 +117,7 @@ impl Part {
         }
     }
 
-    /// A permit of all that meets its condition, and of all on which it errs.
+    /// A permit of all that meets its condition, then one of all on which it errs.
     fn met(&self) -> Vec<Self> {
         let permit = |body: &Json| Self {
             bodies: vec![with_effect(body, "permit")],
