@@ -181,6 +181,30 @@ fn without_a_solver_it_enumerates_and_says_so() {
     assert!(text.contains("no question needed a solver"), "{text}");
 }
 
+/// Where no policy has to permit a call, nothing that nobody names is said to be impossible for
+/// good: a person who is there is asked.
+#[test]
+fn patterns_alone_say_that_nobody_can_be_asked_beside_them() {
+    let home = home();
+    home.write("airlock.toml", "[rules]\nallow = [\"mail.send\"]\n");
+    let args = [
+        "policy",
+        "can",
+        "--from",
+        "mail.json",
+        "--config",
+        "airlock.toml",
+    ];
+    let text = home.run(args).expect_code(0).stdout;
+    assert!(
+        text.contains("mail.burn\n  without asking: never"),
+        "{text}"
+    );
+    let assumed = "assuming: nobody can be asked beside the rules";
+    assert!(text.contains(assumed), "{text}");
+    assert!(!can(&home, &[]).stdout.contains(assumed));
+}
+
 /// What the text of the rules settles needs no proof, and is called none, for anybody.
 #[test]
 fn without_a_solver_nothing_is_called_proved() {

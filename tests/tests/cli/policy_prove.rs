@@ -141,7 +141,8 @@ fn a_rule_without_which_nothing_changes_is_found_with_what_does_the_same() {
         "the rule `gone` permits nothing\n",
         "(proved by cvc5, for the tool that it is about)",
         "note: the rule `guard` forbids only what no rule permits (by the rules' text)",
-        "note: the rule `hosts` is met by no call, as the configuration has these tools (proved)",
+        "note: the rule `hosts` is met by no call, as the configuration has these tools (by the rules' \
+         text)",
         "assuming: a proof rests on cvc5",
         "assuming: patterns",
     ] {

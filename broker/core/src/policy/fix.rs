@@ -9,7 +9,7 @@ use cedar_policy::pst::Expr;
 use serde::Serialize;
 
 use super::finding::Finding;
-use super::parts::{Around, Clause, Node, Seen, Tree};
+use super::parts::{self, Around, Clause, Node, Seen, Tree};
 use super::rule::read_one;
 use super::source::{Place, PolicyFile, Statement, one_by_one};
 use super::token::tokens;
@@ -99,7 +99,9 @@ impl Fix {
             Around::Clause => false,
             Around::All => joins(text, "||"),
             Around::Any => joins(text, "&&"),
-            Around::Not => joins(text, "&&") || joins(text, "||") || text.starts_with('!'),
+            Around::Not => {
+                text.starts_with(['!', '-']) || parts::JOINING.iter().any(|it| joins(text, it))
+            }
         };
         let text = match needs {
             true => format!("({text})"),

@@ -194,13 +194,15 @@ fn split<'a, 'b>(tokens: &'b [Token<'a>], sign: &str) -> Vec<&'b [Token<'a>]> {
     tokens.split(is_end).collect()
 }
 
+/// Signs and words that join less closely than `!`.
+pub(super) const JOINING: [&str; 16] = [
+    "&&", "||", "if", "==", "!=", "<", "<=", ">", ">=", "in", "has", "like", "is", "+", "-", "*",
+];
+
 /// `!` binds closer than whatever compares.
 fn negated<'a, 'b>(tokens: &'b [Token<'a>]) -> Option<(&'a str, &'b [Token<'a>])> {
-    const BINDS: [&str; 13] = [
-        "==", "!=", "<", "<=", ">", ">=", "in", "has", "like", "is", "+", "-", "*",
-    ];
     let (first, operand) = tokens.split_first()?;
-    let compares = BINDS.iter().any(|sign| split(operand, sign).len() > 1);
+    let compares = JOINING.iter().any(|sign| split(operand, sign).len() > 1);
     (!compares).then_some((first.text, operand))
 }
 

@@ -61,8 +61,8 @@ pub(super) fn run(options: CanOptions, environment: &Environment, screen: &Scree
     let mut prover = Prover::find(environment);
     let told = runtime()?.block_on(all(&mut prover, &opened.rules, &subjects, &seeds, levels));
     match format {
-        Format::Text => print(&escape::block(&text(&told, &prover)))?,
-        Format::Json => print_json(&as_json(&told, &prover))?,
+        Format::Text => print(&escape::block(&text(&told, &prover, &opened.rules)))?,
+        Format::Json => print_json(&as_json(&told, &prover, &opened.rules))?,
         Format::Sarif => {
             let files = Files::of_rules(folders.iter().chain(&tightening))?;
             files.print_sarif(&as_sarif(&told, &opened.rules))?;
@@ -94,7 +94,7 @@ async fn all(
 }
 
 /// `mail.send`, then a line or two for each level.
-fn text(told: &[Told], prover: &Prover) -> String {
+fn text(told: &[Told], prover: &Prover, rules: &Rules) -> String {
     let mut text = String::new();
     for Told { tool, answers } in told {
         text.push_str(&format!("{tool}\n"));
@@ -118,7 +118,7 @@ fn text(told: &[Told], prover: &Prover) -> String {
     }
     text.push_str(&summary(told));
     text.push_str(&format!("{}\n", ever::prover_line(prover)));
-    text.push_str(&ever::assumed_lines(prover));
+    text.push_str(&ever::assumed_lines(prover, rules));
     text
 }
 
@@ -146,7 +146,7 @@ fn summary(told: &[Told]) -> String {
     )
 }
 
-fn as_json(told: &[Told], prover: &Prover) -> Value {
+fn as_json(told: &[Told], prover: &Prover, rules: &Rules) -> Value {
     let answer = |answer: &Answer| {
         let level = answer.level.as_str();
         match &answer.found {
@@ -170,7 +170,7 @@ fn as_json(told: &[Told], prover: &Prover) -> Value {
         "tools": told.iter().map(tool).collect::<Vec<_>>(),
         "solver": prover.witness().map(|it| it.display().to_string()),
         "trouble": prover.trouble(),
-        "assumptions": ever::assumptions(prover).collect::<Vec<_>>(),
+        "assumptions": ever::assumptions(prover, Some(rules)).collect::<Vec<_>>(),
     })
 }
 

@@ -80,8 +80,8 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
         all
     });
     match format {
-        Format::Text => print(&escape::block(&text(&told, &prover)))?,
-        Format::Json => print_json(&as_json(&told, &prover))?,
+        Format::Text => print(&escape::block(&text(&told, &prover, pair.new)))?,
+        Format::Json => print_json(&as_json(&told, &prover, pair.new))?,
         Format::Sarif => {
             let files = Files::of_rules(std::iter::once(&options.new).chain(&tightening))?;
             files.print_sarif(&as_sarif(&told, pair.new))?;
@@ -150,7 +150,7 @@ fn ground(told: &[Told]) -> Option<Ground> {
 }
 
 /// The tools that change, and of which it is not known.
-fn text(told: &[Told], prover: &Prover) -> String {
+fn text(told: &[Told], prover: &Prover, rules: &Rules) -> String {
     let mut text = String::new();
     for Told { tool, change } in told {
         let direction = Direction::of(change);
@@ -191,7 +191,7 @@ fn text(told: &[Told], prover: &Prover) -> String {
         (open, _) => format!("; of {open} not all is proved\n"),
     });
     text.push_str(&format!("{}\n", ever::prover_line(prover)));
-    text.push_str(&ever::assumed_lines(prover));
+    text.push_str(&ever::assumed_lines(prover, rules));
     text
 }
 
@@ -206,7 +206,7 @@ fn of_apart(word: &str, (old, new): &Apart) -> String {
     text
 }
 
-fn as_json(told: &[Told], prover: &Prover) -> Value {
+fn as_json(told: &[Told], prover: &Prover, rules: &Rules) -> Value {
     let side =
         |example: &Example| json!({"level": example.level.as_str(), "reasons": example.reasons});
     let parted = |parted: &Parted| match parted {
@@ -234,7 +234,7 @@ fn as_json(told: &[Told], prover: &Prover) -> Value {
         "tools": told.iter().map(tool).collect::<Vec<_>>(),
         "solver": prover.witness().map(|it| it.display().to_string()),
         "trouble": prover.trouble(),
-        "assumptions": ever::assumptions(prover).collect::<Vec<_>>(),
+        "assumptions": ever::assumptions(prover, Some(rules)).collect::<Vec<_>>(),
     })
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use airlock_core::catalog::{OWN_SERVER, Whose};
 use airlock_core::id::ToolId;
-use airlock_core::policy::Place;
 use airlock_core::policy::ever::{Example, Seed, Subject, Surroundings};
+use airlock_core::policy::{Place, Policies};
 use airlock_core::problem::Problem;
 use airlock_core::rules::{Pattern, Rules};
 use codegen::closest::closest;
@@ -157,15 +157,25 @@ const ASSUMED: [&str; 4] = [
 const BELIEVED: &str = "a proof rests on cvc5, on Cedar's symbolic compiler, and on that no rule \
                         is evaluated otherwise than Cedar has it";
 
-pub(super) fn assumptions(prover: &Prover) -> impl Iterator<Item = &'static str> {
+/// What holds besides where no policy has to permit a call.
+const UNNAMED: &str = "nobody can be asked beside the rules: what none of them names is denied; \
+                       where an approver is there, it is asked about";
+
+/// `rules`: those with patterns, where these count.
+pub(super) fn assumptions(
+    prover: &Prover,
+    rules: Option<&Rules>,
+) -> impl Iterator<Item = &'static str> {
+    let names_all = |it: &Rules| it.policies().is_some_and(Policies::needs_permit);
+    let unnamed = rules.is_some_and(|it| !names_all(it)).then_some(UNNAMED);
     let believed = prover.witness().map(|_| BELIEVED);
-    ASSUMED.into_iter().chain(believed)
+    ASSUMED.into_iter().chain(unnamed).chain(believed)
 }
 
 /// `assuming: …`, line by line.
-pub(super) fn assumed_lines(prover: &Prover) -> String {
+pub(super) fn assumed_lines(prover: &Prover, rules: &Rules) -> String {
     let line = |assumed: &str| format!("assuming: {assumed}\n");
-    assumptions(prover).map(line).collect()
+    assumptions(prover, Some(rules)).map(line).collect()
 }
 
 /// `1 tool`, `300 tools`

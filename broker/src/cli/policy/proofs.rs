@@ -116,7 +116,7 @@ impl Proofs {
             "patterns (`--allow`, `[rules]`) are left aside: rules are looked at by themselves",
             "a rule about a tool that is not among these is not looked at there",
         ];
-        ever::assumptions(&self.prover).chain(LEFT_ASIDE)
+        ever::assumptions(&self.prover, None).chain(LEFT_ASIDE)
     }
 
     pub(super) fn json(&self) -> Value {

@@ -10,9 +10,8 @@ use crate::catalog::Effects;
 use crate::id::ToolId;
 use crate::policy::{Policies, PolicyFile, Vocabulary};
 
-/// Kinds of findings about rules of a tool with a required whole number and a required text; a
-/// `?` behind those without a fix.
-fn found(rules: &[&str]) -> Vec<String> {
+/// Rules of a tool with a required whole number and a required text.
+fn policies(rules: &[&str]) -> (String, Policies) {
     let schema = json!({"type": "object", "required": ["count", "k"], "properties": {
         "count": {"type": "integer"}, "k": {"type": "string"},
         "size": {"type": "integer"}, "on": {"type": "boolean"},
@@ -28,17 +27,30 @@ fn found(rules: &[&str]) -> Vec<String> {
         let rule = rule.replace('@', scope);
         format!("@id(\"r{at}\") @owner(\"o\") @reason(\"r\") {rule};\n")
     });
+    let text: String = text.collect();
     let file = PolicyFile {
         name: "a.cedar".into(),
-        text: text.collect(),
+        text: text.clone(),
         tightens: false,
     };
     let policies = Policies::load(&[file], vocabulary, true).unwrap();
+    (text, policies)
+}
+
+/// Kinds of findings about such rules; a `?` behind those without a fix.
+fn found(rules: &[&str]) -> Vec<String> {
+    let (_, policies) = policies(rules);
     let name = |it: &crate::policy::Finding| {
         let mark = if it.fix.is_some() { "" } else { "?" };
         format!("{}{mark}", it.kind.as_str())
     };
     policies.advice().iter().map(name).collect()
+}
+
+fn fixed(rules: &[&str]) -> String {
+    let (text, policies) = policies(rules);
+    let fix = policies.advice().into_iter().find_map(|it| it.fix);
+    fix.unwrap().apply(&text).unwrap()
 }
 
 fn check(rules: &[&str], expected: &[&str]) {
@@ -198,4 +210,12 @@ fn a_number_that_is_never_reached_is_not_guessed_at() {
     ] {
         check(&[&format!("permit@ when {{ {condition} }}")], &[expected]);
     }
+}
+
+/// The fix of a part stands in brackets where a `!` is in front.
+#[test]
+fn what_is_written_behind_a_not_is_in_brackets() {
+    let times = "context.args has size && !(context.args.size * 4000000000000000000 > 3)";
+    let fixed = fixed(&[&format!("permit@ when {{ {times} }}")]);
+    assert!(fixed.contains("&& !(context.args.size > 0)"), "{fixed}");
 }
