@@ -203,6 +203,14 @@ fn what_cannot_be_explained_is_an_error_that_helps() {
             "{\"tool\": \"demo.tickets_list\", \"facts\": {\"lables\": []}}".into(),
             "did you mean `labels`?",
         ),
+        (
+            "{\"tool\": \"demo.tickets_list\", \"facts\": {\"time\": {\"hour\": 24}}}".into(),
+            "`time.hour` is from 0 to 23",
+        ),
+        (
+            "{\"tool\": \"demo.tickets_list\", \"facts\": {\"dest_hosts\": []}}".into(),
+            "`dest_hosts` is never empty",
+        ),
     ] {
         let args = ["policy", "explain", &call, "--demo", "--policy", "rules"];
         let ended = home.run(args).expect_code(2);

@@ -191,7 +191,8 @@ fn what_is_damaged_or_cut_is_told_of_and_the_others_go_on() {
             .replacen("a list tells", "a lost tells", 1),
     );
     home.write("garbage.jsonl", "{}\nnot a journal\n");
-    let names: Vec<String> = ["cut", "damaged", "garbage", "gone"]
+    home.write("empty.jsonl", "");
+    let names: Vec<String> = ["cut", "damaged", "garbage", "empty", "gone"]
         .iter()
         .map(|name| path(&format!("{name}.jsonl")).display().to_string())
         .collect();
@@ -209,12 +210,13 @@ fn what_is_damaged_or_cut_is_told_of_and_the_others_go_on() {
     );
     assert!(
         ended.stdout.contains("of 2 journals:")
-            && ended.stdout.ends_with("; 3 journals not read\n"),
+            && ended.stdout.ends_with("; 4 journals not read\n"),
         "{ended}"
     );
     for (name, why) in [
         ("damaged", "does not verify"),
         ("garbage", "line 1:"),
+        ("empty", "holds nothing"),
         ("gone", "cannot be read"),
     ] {
         assert!(

@@ -116,6 +116,9 @@ pub(super) fn run(options: ReplayOptions, environment: &Environment, screen: &Sc
     let mut replay = Replay::default();
     for journal in &options.journals {
         match runs::journal(journal, copy(&state), environment) {
+            Ok((name, verified)) if verified.lines.is_empty() => {
+                replay.broken.push((journal.clone(), empty(&name)));
+            }
             Ok((name, verified)) => replay.done.push(again(name, &verified, &opened)),
             Err(problem) => replay.broken.push((journal.clone(), problem)),
         }
@@ -127,6 +130,13 @@ pub(super) fn run(options: ReplayOptions, environment: &Environment, screen: &Sc
         Format::Sarif => files.print_sarif(&replay.sarif())?,
     }
     Ok(replay.exit())
+}
+
+/// A gate that is given it has looked at nothing.
+fn empty(name: &str) -> Problem {
+    let what = format!("the journal of {name} holds nothing");
+    let why = "it has no entry, and every run begins with one";
+    Problem::new("journal-broken", what, why, "name the journal of a run")
 }
 
 fn copy(state: &StateOptions) -> StateOptions {

@@ -180,7 +180,34 @@ pub(super) fn facts(said: Value) -> Result<Facts, String> {
     let whole = serialized(&every_fact())?;
     let mut facts = serialized(&Facts::default())?;
     lay_over(&mut facts, said, &whole, "facts")?;
-    Facts::deserialize(facts).map_err(|error| format!("its facts cannot be used: {error}"))
+    let facts = Facts::deserialize(facts);
+    let facts = facts.map_err(|error| format!("its facts cannot be used: {error}"))?;
+    match impossible(&facts) {
+        Some(why) => Err(format!("no call has such facts: {why}")),
+        None => Ok(facts),
+    }
+}
+
+/// What no call ever has: a case of it would show nothing.
+fn impossible(facts: &Facts) -> Option<String> {
+    let sets = [
+        ("path_roots", &facts.path_roots),
+        ("dest_hosts", &facts.dest_hosts),
+        ("dest_addresses", &facts.dest_addresses),
+        ("dest_domains", &facts.dest_domains),
+    ];
+    let is_empty = |set: &Option<BTreeSet<String>>| set.as_ref().is_some_and(BTreeSet::is_empty);
+    if let Some((name, _)) = sets.into_iter().find(|(_, set)| is_empty(set)) {
+        return Some(format!(
+            "`{name}` is never empty; leave it out where nothing is known of it"
+        ));
+    }
+    let (hour, weekday) = (facts.time.hour, facts.time.weekday);
+    if hour > 23 {
+        return Some(format!("`time.hour` is from 0 to 23, and not {hour}"));
+    }
+    let is_day = (1..=7).contains(&weekday);
+    (!is_day).then(|| format!("`time.weekday` is from 1 to 7, and not {weekday}"))
 }
 
 fn serialized(facts: &Facts) -> Result<Value, String> {
