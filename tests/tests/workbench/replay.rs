@@ -230,7 +230,7 @@ fn what_is_damaged_or_cut_is_told_of_and_the_others_go_on() {
         .json();
     assert_eq!(
         replayed["broken"].as_array().unwrap().len(),
-        3,
+        4,
         "{replayed}"
     );
     assert_eq!(replayed["broken"][0]["problem"]["code"], "journal-broken");
