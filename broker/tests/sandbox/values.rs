@@ -381,3 +381,15 @@ fn a_long_list_can_be_spread_into_a_call() {
         gives(script, "200000");
     }
 }
+
+#[test]
+fn copies_of_lists_read_items_and_do_not_ask_whether_they_are_there() {
+    gives(
+        "const asked = []; const list = new Proxy([3, , 1], {
+           get(target, key) { if (typeof key !== 'symbol' && key >= 0) asked.push(key); return target[key] },
+           has(target, key) { asked.push('has'); return key in target },
+         });
+         return [list.toSorted(), list.toReversed(), list.with(0, 1), list.toSpliced(0, 1), asked.join('')]",
+        r#"[[1,3,null],[1,null,3],[1,null,1],[null,1],"0122101212"]"#,
+    );
+}

@@ -12,6 +12,10 @@ pub(crate) const CORRECTED: [(&str, &[Correction]); 2] = [
             SPREAD_CLOSES_NOTHING,
             TEXTS_ARE_SPREAD,
             LONG_LISTS_ARE_ARGUMENTS,
+            COPIES_READ_WITHOUT_ASKING,
+            SORTED_COPIES_READ_WITHOUT_ASKING,
+            TURNED_COPIES_READ_WITHOUT_ASKING,
+            SPLICED_COPIES_READ_WITHOUT_ASKING,
             WEAK_REFERENCES_ARE_KEPT,
             WEAK_REFERENCES_ARE_KEPT_WHEN_ASKED,
         ],
@@ -123,6 +127,86 @@ const LONG_LISTS_ARE_ARGUMENTS: Correction = Correction {
         JS_ThrowRangeError(ctx, \"too many arguments in function call (only %d allowed)\",
                            250000);
         return NULL;
+",
+};
+
+/// `with`, `toSorted`, `toReversed` and `toSpliced` read each item, and do not ask first whether it
+/// is there: a proxy can tell. `engine/engine.c` has what reads.
+const COPIES_READ_WITHOUT_ASKING: Correction = Correction {
+    wrong: "
+        for (; i < idx; i++, pval++)
+            if (-1 == JS_TryGetPropertyInt64(ctx, obj, i, pval))
+                goto exception;
+        *pval = js_dup(argv[1]);
+        for (i++, pval++; i < len; i++, pval++) {
+            if (-1 == JS_TryGetPropertyInt64(ctx, obj, i, pval))
+                goto exception;
+        }
+",
+    right: "
+        for (; i < idx; i++, pval++)
+            if (!airlock_item(ctx, obj, i, pval))
+                goto exception;
+        *pval = js_dup(argv[1]);
+        for (i++, pval++; i < len; i++, pval++) {
+            if (!airlock_item(ctx, obj, i, pval))
+                goto exception;
+        }
+",
+};
+
+const SORTED_COPIES_READ_WITHOUT_ASKING: Correction = Correction {
+    wrong: "
+                if (-1 == JS_TryGetPropertyInt64(ctx, obj, i, pval))
+                    goto exception;
+            }
+        }
+    }
+
+    ret = js_array_sort(ctx, arr, argc, argv);
+",
+    right: "
+                if (!airlock_item(ctx, obj, i, pval))
+                    goto exception;
+            }
+        }
+    }
+
+    ret = js_array_sort(ctx, arr, argc, argv);
+",
+};
+
+const TURNED_COPIES_READ_WITHOUT_ASKING: Correction = Correction {
+    wrong: "
+            for (; i >= 0; i--, pval++) {
+                if (-1 == JS_TryGetPropertyInt64(ctx, obj, i, pval))
+",
+    right: "
+            for (; i >= 0; i--, pval++) {
+                if (!airlock_item(ctx, obj, i, pval))
+",
+};
+
+const SPLICED_COPIES_READ_WITHOUT_ASKING: Correction = Correction {
+    wrong: "
+        for (i = 0; i < start; i++, pval++)
+            if (-1 == JS_TryGetPropertyInt64(ctx, obj, i, pval))
+                goto exception;
+        for (j = 0; j < add; j++, pval++)
+            *pval = js_dup(argv[2 + j]);
+        for (i += del; i < len; i++, pval++)
+            if (-1 == JS_TryGetPropertyInt64(ctx, obj, i, pval))
+                goto exception;
+",
+    right: "
+        for (i = 0; i < start; i++, pval++)
+            if (!airlock_item(ctx, obj, i, pval))
+                goto exception;
+        for (j = 0; j < add; j++, pval++)
+            *pval = js_dup(argv[2 + j]);
+        for (i += del; i < len; i++, pval++)
+            if (!airlock_item(ctx, obj, i, pval))
+                goto exception;
 ",
 };
 

@@ -22,6 +22,16 @@ static inline size_t js__malloc_usable_size(const void *block)
 #include "quickjs.h"
 static void airlock_keep(JSContext *ctx, JSValueConst target);
 
+/* An item of a list for a copy of it. */
+static inline bool airlock_item(JSContext *ctx, JSValueConst list, int64_t index, JSValue *item)
+{
+    JSValue found = JS_GetPropertyInt64(ctx, list, index);
+    if (JS_IsException(found))
+        return false;
+    *item = found;
+    return true;
+}
+
 #include "quickjs.c"
 
 #include "json.h"
