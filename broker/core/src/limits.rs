@@ -29,8 +29,8 @@ pub struct Limits {
     pub call_wall_ms_max: u64,
     /// How long a question may stay open before it counts as unanswered.
     pub ask_wall_ms_max: u64,
-    /// How long a run may wait for humans in all. That time is not the run's; what goes
-    /// beyond it is.
+    /// How long a run may wait for humans in all; then its questions count as unanswered. That
+    /// time is not the run's; what servers ask beyond it is.
     #[serde(default = "human_wall_ms_max")]
     pub human_wall_ms_max: u64,
     pub json_depth_max: u32,

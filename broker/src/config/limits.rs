@@ -171,7 +171,7 @@ pub const SETTINGS: [Setting; 20] = [
         "human-timeout",
         None,
         Milliseconds,
-        "all waiting for humans that does not count as the run's",
+        "all waiting for humans in one run; then its questions are unanswered",
         human_wall_ms_max
     ),
     setting!(

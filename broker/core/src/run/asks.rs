@@ -39,11 +39,12 @@ impl Run {
 
     fn put_question(&mut self, call: CallId, mut pending: Pending) {
         self.propose(&mut pending);
+        let limits = &self.spec.limits;
         pending.asked_by(Asker {
             run: self.spec.run.clone(),
             script_name: self.spec.script_name.clone(),
             script: self.grants.binding().script,
-            waits_ms: self.spec.limits.ask_wall_ms_max,
+            waits_ms: limits.ask_wall_ms_max.min(self.clock.humans_left_ms()),
         });
         let question = pending.question().clone();
         let asked = Asked {
@@ -175,7 +176,8 @@ impl Run {
 
     /// A question is open from when it was put, or from the latest answer to
     /// any: whoever answers one after the other has the time for each. They are put
-    /// in the order of their calls, so the first one is the first to expire.
+    /// in the order of their calls, so the first one is the first to expire. None outlasts
+    /// the run's patience with humans.
     pub(super) fn asks_expire_at_ms(&self) -> Option<u64> {
         let first = *self.calls.asking.first()?;
         let Stage::Asking {
@@ -187,7 +189,9 @@ impl Run {
             return None;
         };
         let since_ms = self.latest_answer_ms.max(*since_ms);
-        Some(since_ms.saturating_add(self.spec.limits.ask_wall_ms_max))
+        let at_ms = since_ms.saturating_add(self.spec.limits.ask_wall_ms_max);
+        let patience = self.clock.patience_ends_at_ms();
+        Some(patience.map_or(at_ms, |ends_ms| at_ms.min(ends_ms)))
     }
 
     pub(super) fn expire_asks(&mut self) {

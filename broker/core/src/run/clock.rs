@@ -77,7 +77,19 @@ impl Clock {
 
     /// So long that the rest counts as the run's own time.
     pub(super) fn is_tired_of_humans(&self) -> bool {
-        self.waited_for_human_ms > self.human_wall_ms_max
+        self.humans_left_ms() == 0
+    }
+
+    /// How long humans may still be waited for.
+    pub(super) fn humans_left_ms(&self) -> u64 {
+        self.human_wall_ms_max
+            .saturating_sub(self.waited_for_human_ms)
+    }
+
+    /// When the patience with humans ends, if nothing else is waited for.
+    pub(super) fn patience_ends_at_ms(&self) -> Option<u64> {
+        self.waiting_for_human
+            .then(|| self.host_ms.saturating_add(self.humans_left_ms()))
     }
 
     fn deadline_after(&self, waited_for_human_ms: u64) -> u64 {

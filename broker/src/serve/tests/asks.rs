@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use airlock_core::limits::Limits;
 use tokio::sync::Notify;
 
 use super::host::{House, tool};
@@ -217,5 +218,35 @@ async fn a_host_that_comes_back_without_an_answer_hears_the_end_of_what_went_on_
             told = host.request("tools/call", params.clone()).await.unwrap();
         }
         assert_eq!(told["structuredContent"]["value"], 2, "{way}: {told}");
+    }
+}
+
+/// Long before the run's own time is over, and with that time left to the script.
+#[tokio::test]
+async fn when_the_patience_with_people_ends_the_script_hears_that_nobody_answered() {
+    let limits = Limits {
+        human_wall_ms_max: 200,
+        ..Limits::default()
+    };
+    let echo = async |args: Value| Ok(args);
+    let builder = Broker::builder()
+        .approver(Never)
+        .limits(limits)
+        .ask("word.ask")
+        .unwrap()
+        .tool(tool("word", "ask", "Is asked about.", echo));
+    let house = House::built(builder, all()).await;
+    for way in WAYS {
+        let mut host = house.host(way, json!({"elicitation": {"form": {}}})).await;
+        let mut params = json!({"name": "run_script", "arguments": {"code": CODE}});
+        let mut told = host.request("tools/call", params.clone()).await.unwrap();
+        // In the newer era the question comes back as long as it is open.
+        while told["resultType"] == "input_required" {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            params["requestState"] = told["requestState"].clone();
+            told = host.request("tools/call", params.clone()).await.unwrap();
+        }
+        let report = &told["structuredContent"];
+        assert_eq!(report["value"], "unanswered", "{way}: {told}");
     }
 }

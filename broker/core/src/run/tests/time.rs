@@ -1,6 +1,8 @@
 //! Deadlines, sleeps that cost nothing, and sleeps that are waited out.
 
 use super::*;
+use crate::outcome::Code;
+use crate::report::Status;
 
 #[test]
 fn a_sleep_before_the_first_call_costs_nothing() {
@@ -127,9 +129,38 @@ fn waiting_for_humans_has_a_limit_of_its_own() {
     world.hear(1_000, replies(1, "1"));
     let heard = world.hear_raw(1_000, vec![waits(&[(1, 1)])]);
     // Neither the question nor the script's time ends first, but the patience with humans.
-    assert_eq!(heard.last().unwrap(), "wake @1600");
-    let ended = world.hear(1_600, Event::Woke);
-    assert_eq!(ended.last().unwrap(), "finish stopped limit-time");
+    assert_eq!(heard.last().unwrap(), "wake @1510");
+    let heard = world.hear(1_510, Event::Woke);
+    assert!(heard.contains(&"withdraw 2".to_owned()), "{heard:?}");
+    assert!(heard.last().unwrap().starts_with("resume @"), "{heard:?}");
+    // The script goes on, with the time that is its own; nobody is asked any more.
+    let heard = world.hear(1_520, waits(&[(2, 1)]));
+    assert!(!heard.iter().any(|it| it.starts_with("ask ")), "{heard:?}");
+    assert!(heard.last().unwrap().starts_with("resume @"), "{heard:?}");
+    world.hear(1_530, returns("1"));
+    let codes: Vec<_> = world.report().calls.iter().map(|it| it.code).collect();
+    assert_eq!(
+        codes,
+        [None, Some(Code::Unanswered), Some(Code::Unanswered)]
+    );
+    assert_eq!(world.report().status, Status::Done);
+}
+
+#[test]
+fn who_is_asked_is_told_no_more_time_than_there_is() {
+    let limits = Limits {
+        ask_wall_ms_max: 1_000,
+        human_wall_ms_max: 400,
+        ..Limits::default()
+    };
+    let mut world = World::start(&["ask fs.write"], limits);
+    let effects = world.run.handle_all(T0 + 10, vec![waits(&[(0, 1)])]);
+    let waits_ms = effects.iter().find_map(|it| match it {
+        Effect::Ask(question) => Some(question.asker.as_ref()?.waits_ms),
+        _ => None,
+    });
+    assert_eq!(waits_ms, Some(400));
+    assert_eq!(describe(effects.last().unwrap()), "wake @410");
 }
 
 #[test]
