@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::rpc::Refusal;
+use super::rpc::{Refusal, shown};
 use super::shelf::{Shelf, Shown};
 use crate::broker::Known;
 
 /// The tag of tools that the configuration knows to only read.
 const READ_ONLY: &str = "read-only";
 const NAMES_MAX: usize = 200;
+const KEYS: [&str; 2] = ["groups", "tags"];
 
 /// Tools in any of the groups that have all of the tags; no group means every group, and no
 /// category every category. A `tools/list` knows no category.
@@ -24,18 +25,28 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// The filter of a `tools/list`; none when the request has none.
+    /// The filter of a `tools/list`; none when the request has none, or one that chooses nothing.
     pub(super) fn read(params: &Value) -> Result<Option<Self>, Refusal> {
         let filter = match params.get("filter") {
             None | Some(Value::Null) => return Ok(None),
             Some(Value::Object(filter)) => filter,
             Some(_) => return Err(Refusal::invalid("`filter` is not an object")),
         };
-        Ok(Some(Self {
+        // What is not understood would widen the list without a word.
+        if let Some(other) = filter.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            let message = format!(
+                "`filter` has no `{}`; there are {}",
+                shown(other),
+                KEYS.join(" and ")
+            );
+            return Err(Refusal::invalid(message));
+        }
+        let read = Self {
             groups: strings(filter, "groups")?,
             tags: strings(filter, "tags")?,
             category: None,
-        }))
+        };
+        Ok(Some(read).filter(|it| *it != Self::default()))
     }
 
     pub(super) fn fits(&self, known: &Known, shown: &Shown) -> bool {

@@ -10,6 +10,7 @@ mod filtering;
 mod meaning;
 mod practices;
 mod servers;
+mod sources;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -51,7 +52,7 @@ macro_rules! shown {
 }
 use shown;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Strength {
     Must,
     Should,
@@ -198,6 +199,8 @@ const STATEMENTS: &[(&str, Strength, &str)] = &[
     ("gt-all", Must, "all of the tags"),
     ("gt-both", Must, "both: tags within the groups"),
     ("gt-absent", Must, "no filter changes nothing"),
+    ("gt-empty", Must, "nor does one that names nothing"),
+    ("gt-cursor", May, "a filter and a cursor in one request"),
     ("gt-carried", Must, "tools in the list carry both"),
     ("bp-threshold", Should, "few tools at once, many as needed"),
     (

@@ -13,6 +13,8 @@ shown! {
     tools_carry_their_groups_and_tags: ["gt-carried", "gt-many", "gt-across"];
     a_filter_takes_any_group_and_every_tag: ["gt-any", "gt-all", "gt-both", "gt-once"];
     without_a_filter_everything_is_as_it_was: ["gt-absent"];
+    a_filter_that_chooses_nothing_is_none: ["gt-empty"];
+    a_filter_stands_beside_a_cursor: ["gt-cursor"];
 }
 
 async fn described(way: Way) -> Host {
@@ -155,7 +157,53 @@ async fn without_a_filter_everything_is_as_it_was(way: Way) {
     assert!(all.len() > 5, "{all:?}");
     names(&mut host, json!({"filter": {"groups": ["clock"]}})).await;
     assert_eq!(names(&mut host, json!({})).await, all);
-    let no_choice = json!({"filter": {"groups": [], "tags": []}});
-    let of_servers = names(&mut host, no_choice).await;
-    assert!(of_servers.iter().all(|it| all.contains(it)) && of_servers.len() == 5);
+}
+
+/// The whole list, our own tools too: where no group is named it is that of all tools.
+async fn a_filter_that_chooses_nothing_is_none(way: Way) {
+    let mut host = described(way).await;
+    let all = host.request("tools/list", json!({})).await.unwrap();
+    for filter in [
+        json!({}),
+        json!({"groups": []}),
+        json!({"tags": []}),
+        json!({"groups": [], "tags": []}),
+        json!({"groups": null, "tags": null}),
+    ] {
+        let listed = host.request("tools/list", json!({"filter": filter})).await;
+        assert_eq!(listed.unwrap(), all, "{filter}");
+    }
+    let of_all = names(
+        &mut host,
+        json!({"filter": {"groups": [], "tags": ["slow"]}}),
+    )
+    .await;
+    assert_eq!(of_all, ["clock_wait"]);
+    let wrong = json!({"filter": {"group": ["clock"]}});
+    let refused = host.request("tools/list", wrong).await.unwrap_err();
+    assert_eq!(refused["code"], -32_602);
+    assert!(refused["message"].to_string().contains("groups and tags"));
+}
+
+/// There is one page, filtered or not, and no cursor that leads to another.
+async fn a_filter_stands_beside_a_cursor(way: Way) {
+    let mut host = described(way).await;
+    let filter = json!({"groups": ["clock"]});
+    for whole in [
+        json!({"filter": filter}),
+        json!({"filter": filter, "cursor": null}),
+    ] {
+        let list = host.request("tools/list", whole).await.unwrap();
+        assert_eq!(list["tools"].as_array().map(Vec::len), Some(1), "{list}");
+        assert_eq!(list.get("nextCursor"), None);
+    }
+    for cursor in [json!("x"), json!(""), json!(7)] {
+        let both = json!({"filter": filter, "cursor": cursor});
+        let refused = host.request("tools/list", both).await.unwrap_err();
+        assert_eq!(refused["code"], -32_602, "{cursor}");
+        assert!(
+            refused["message"].to_string().contains("one page"),
+            "{refused}"
+        );
+    }
 }
