@@ -30,6 +30,9 @@ pub(super) struct CheckOptions {
     /// Tools from a saved `tools/list` result, without connecting
     #[arg(long, value_name = "[NAME=]FILE", help_heading = "Servers")]
     from: Vec<String>,
+    /// The engine that the script is meant for: boa or quickjs [default: boa]
+    #[arg(long, value_name = "NAME")]
+    engine: Option<String>,
     #[command(flatten)]
     tsc: TscOptions,
     #[command(flatten)]
@@ -43,6 +46,7 @@ pub(super) fn run(options: CheckOptions, environment: &Environment) -> Outcome {
     let screen = Screen::of_process(environment, false);
     let mut flags = options.servers.clone().into_flags()?;
     flags.state_dir.clone_from(&options.state.state_dir);
+    flags.engine.clone_from(&options.engine);
     options.tsc.add_to(&mut flags);
     let config = Config::load(flags, environment)?;
     config

@@ -45,7 +45,7 @@ struct Cli {
 enum Command {
     /// Run a script
     Run(Box<run::RunOptions>),
-    /// Serve all tools to an agent host, as one MCP server on stdio
+    /// Serve all tools to agent hosts as one MCP server, on stdio or over HTTP
     Serve(Box<serve::ServeOptions>),
     /// Find what is wrong with a script, without running it
     Check(Box<check::CheckOptions>),

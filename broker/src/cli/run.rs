@@ -246,18 +246,10 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// What stopped the run is shown as its problem.
     fn show_findings(&self, report: &Report, source: &Source) {
-        let stopped_by = report.error.as_ref().filter(|_| report.usage.guest_ms == 0);
-        for finding in &report.findings {
-            let is_told = stopped_by.is_some_and(|error| {
-                (error.line, error.column) == (Some(finding.line), Some(finding.column))
-                    && error.message.starts_with(&finding.message)
-            });
-            if !is_told {
-                let shown = render::finding(finding, &source.name, &source.text, self.screen.style);
-                self.screen.remark(&shown);
-            }
+        for finding in render::untold_findings(report) {
+            let shown = render::finding(finding, &source.name, &source.text, self.screen.style);
+            self.screen.remark(&shown);
         }
     }
 

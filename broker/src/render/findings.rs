@@ -1,7 +1,7 @@
 //! What the check finds in a script, for a person: each finding with the line it
 //! is about.
 
-use airlock_core::report::{ReportedFinding, ReportedSeverity};
+use airlock_core::report::{Report, ReportedFinding, ReportedSeverity};
 
 use super::report::marked;
 use super::{Style, escape};
@@ -32,6 +32,18 @@ pub fn finding(finding: &ReportedFinding, name: &str, script: &str, style: Style
     }
     text.push_str(&format!("{} {}\n", style.dim(" code:"), finding.code));
     text
+}
+
+/// Those of a run that its ending does not tell already: what stopped the run is shown as its
+/// problem.
+pub fn untold_findings(report: &Report) -> impl Iterator<Item = &ReportedFinding> {
+    let stopped_by = report.error.as_ref().filter(|_| report.usage.guest_ms == 0);
+    report.findings.iter().filter(move |finding| {
+        !stopped_by.is_some_and(|error| {
+            (error.line, error.column) == (Some(finding.line), Some(finding.column))
+                && error.message.starts_with(&finding.message)
+        })
+    })
 }
 
 /// `1 error and 2 warnings`.

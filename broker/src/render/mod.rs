@@ -14,7 +14,7 @@ use airlock_core::problem::Problem;
 
 pub use advice::{policy_finding, policy_summary};
 pub use explanation::{Explanation, explanation};
-pub use findings::{finding, findings_summary};
+pub use findings::{finding, findings_summary, untold_findings};
 pub use grants::{grant, grant_file, grant_line};
 pub(crate) use history::word;
 pub use history::{history, verification};

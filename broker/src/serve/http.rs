@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::body::{Bytes, HttpBody as _};
+use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
@@ -75,10 +75,21 @@ pub fn url(address: SocketAddr) -> String {
     format!("http://{address}{PATH}")
 }
 
-async fn posted(State(hall): State<Arc<Hall>>, headers: HeaderMap, body: Bytes) -> Response {
-    match hall.gate.admit(&headers, hall.desk.now_ms()).await {
-        Ok(caller) => post::answer(hall, caller, &headers, &body).await,
-        Err(turned) => turned.into_response(),
+/// Nothing of a message is read of somebody who is not let in, or when it says that it is too long.
+async fn posted(State(hall): State<Arc<Hall>>, request: Request) -> Response {
+    let headers = request.headers().clone();
+    let caller = match hall.gate.admit(&headers, hall.desk.now_ms()).await {
+        Ok(caller) => caller,
+        Err(turned) => return turned.into_response(),
+    };
+    if request.body().size_hint().lower() > u64::from(MESSAGE_BYTES_MAX) {
+        return post::too_long();
+    }
+    match Bytes::from_request(request, &()).await {
+        Ok(message) => post::answer(hall, caller, &headers, &message).await,
+        Err(rejected) if rejected.status() == StatusCode::PAYLOAD_TOO_LARGE => post::too_long(),
+        // Whoever sent it is gone.
+        Err(_) => StatusCode::BAD_REQUEST.into_response(),
     }
 }
 

@@ -1,15 +1,13 @@
 //! What hosts can read: full descriptions of tools, which discloses them, and
 //! values that were too long for a result.
 
-use std::sync::Arc;
-
 use airlock_core::session::DESCRIPTIONS_URI;
 use serde_json::{Value, json};
 
 use super::desk::Desk;
 use super::meta;
 use super::request::Request;
-use super::rpc::Refusal;
+use super::rpc::{self, Refusal};
 use super::shelf::Shelf;
 
 const NAME: &str = "tool_descriptions";
@@ -18,6 +16,8 @@ const RUNS: &str = "airlock:///runs/";
 /// Bytes of a kept text that one read gives.
 const RANGE_BYTES_DEFAULT: usize = 20_000;
 const RANGE_BYTES_MAX: usize = 1_000_000;
+/// What a page of a kept text is, beside its text.
+const PAGE_KEY: &str = "dev.airlock/page";
 const TOOLS_MAX: usize = 200;
 
 /// How the resource is used, for models that see it in a list.
@@ -59,7 +59,7 @@ pub(super) fn templates() -> Value {
             "uriTemplate": format!("{RUNS}{{run}}/{{part}}{{?from,length}}"),
             "name": "run_part",
             "title": "A long value or console of a run",
-            "description": "Bytes `from` on of what was cut from a result; `part` is value or console.",
+            "description": "Of what was cut from a result, the characters that begin in `length` bytes from byte `from` on; `part` is value or console. Each page says where the next one begins.",
             "mimeType": "text/plain",
         },
     ]})
@@ -78,7 +78,7 @@ pub(super) fn read(desk: &Desk, shelf: &Shelf, request: &Request) -> Result<Valu
         .then(|| request.session.kept(path))
         .flatten();
     match kept {
-        Some(text) => Ok(contents(uri, "text/plain", range(&text, query)?)),
+        Some(text) => page(&text, uri),
         None => Err(Refusal::no_resource(uri, request.era)),
     }
 }
@@ -125,17 +125,67 @@ fn missing_selection() -> Value {
     }})
 }
 
-fn range<'a>(text: &'a Arc<str>, query: &str) -> Result<&'a str, Refusal> {
-    let number = |name: &str, default: usize| match parameter(query, name) {
-        None => Ok(default),
-        Some(value) => value
-            .parse::<usize>()
-            .map_err(|_| Refusal::invalid(format!("`{name}` is no whole number of bytes"))),
-    };
-    let from = text.ceil_char_boundary(number("from", 0)?.min(text.len()));
-    let length = number("length", RANGE_BYTES_DEFAULT)?.min(RANGE_BYTES_MAX);
-    let end = text.floor_char_boundary(from.saturating_add(length).min(text.len()));
-    Ok(text.get(from..end.max(from)).unwrap_or_default())
+/// A part of a kept text. Behind it, while there is more, stands where that is: for programs in
+/// the `_meta` of the page, for models in words of their own.
+fn page(text: &str, uri: &str) -> Result<Value, Refusal> {
+    let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
+    let Page { from, next, length } = Page::of(text, query)?;
+    let bytes = text.len();
+    let mut told = json!({"from": from, "bytes": bytes});
+    if next < bytes {
+        rpc::put(&mut told, "next", next);
+    }
+    let mut pages = vec![json!({
+        "uri": uri,
+        "mimeType": "text/plain",
+        "text": text.get(from..next).unwrap_or_default(),
+        "_meta": {PAGE_KEY: told},
+    })];
+    if next < bytes {
+        let following = format!("{path}?from={next}&length={length}");
+        let words = format!("… bytes {from} to {next} of {bytes}; the next page is at {following}");
+        pages.push(json!({"uri": following, "mimeType": "text/plain", "text": words}));
+    }
+    Ok(json!({ "contents": pages }))
+}
+
+/// The characters that begin in a range of bytes: each stands in one page, however a reader
+/// comes from one page to the next.
+#[derive(Debug, PartialEq, Eq)]
+struct Page {
+    from: usize,
+    /// Where the next one begins.
+    next: usize,
+    length: usize,
+}
+
+impl Page {
+    fn of(text: &str, query: &str) -> Result<Self, Refusal> {
+        let number = |name: &str, default: usize| match parameter(query, name) {
+            None => Ok(default),
+            Some(value) => value
+                .parse::<usize>()
+                .map_err(|_| Refusal::invalid(format!("`{name}` is no whole number of bytes"))),
+        };
+        let (from, length) = (number("from", 0)?, number("length", RANGE_BYTES_DEFAULT)?);
+        if from > text.len() {
+            let bytes = text.len();
+            return Err(Refusal::invalid(format!(
+                "`from` is {from}, and there are only {bytes} bytes"
+            )));
+        }
+        if !(1..=RANGE_BYTES_MAX).contains(&length) {
+            return Err(Refusal::invalid(format!(
+                "`length` is {length}; one page has 1 to {RANGE_BYTES_MAX} bytes"
+            )));
+        }
+        let end = from.saturating_add(length).min(text.len());
+        Ok(Self {
+            from: text.ceil_char_boundary(from),
+            next: text.ceil_char_boundary(end),
+            length,
+        })
+    }
 }
 
 /// A parameter of a query, decoded.
@@ -190,18 +240,51 @@ mod tests {
     }
 
     #[test]
-    fn a_range_never_cuts_a_character() {
-        let text: Arc<str> = "aä日b".into();
+    fn a_page_holds_the_characters_that_begin_in_its_range() {
+        let text = "aä日b";
         for (query, expected) in [
             ("", "aä日b"),
             ("from=2", "日b"),
+            ("from=1&length=1", "ä"),
             ("from=1&length=2", "ä"),
-            ("from=1&length=3", "ä"),
-            ("from=99", ""),
-            ("length=0", ""),
+            ("from=1&length=3", "ä日"),
+            ("from=2&length=1", ""),
+            ("from=6&length=1", "b"),
+            ("from=7", ""),
         ] {
-            assert_eq!(range(&text, query).unwrap(), expected, "{query}");
+            let Page { from, next, .. } = Page::of(text, query).unwrap();
+            assert_eq!(text.get(from..next), Some(expected), "{query}");
         }
-        assert!(range(&text, "from=-1").is_err());
+        for (query, part) in [
+            ("from=-1", "`from` is no whole number"),
+            ("from=8", "only 7 bytes"),
+            ("length=0", "1 to 1000000 bytes"),
+            ("length=1000001", "1 to 1000000 bytes"),
+        ] {
+            let refused = Page::of(text, query).unwrap_err();
+            assert!(refused.message.contains(part), "{query}: {refused:?}");
+        }
+    }
+
+    /// By the length that a reader asked for, and by what each page says of the next.
+    #[test]
+    fn pages_join_to_the_whole_text() {
+        for letter in ["a", "ä", "日", "🦀"] {
+            for before in 0..4 {
+                let text = format!("{}{}", "x".repeat(before), letter.repeat(50));
+                for length in 1..9 {
+                    for by_next in [false, true] {
+                        let (mut joined, mut at) = (String::new(), 0);
+                        while at < text.len() {
+                            let query = format!("from={at}&length={length}");
+                            let Page { from, next, .. } = Page::of(&text, &query).unwrap();
+                            joined.push_str(text.get(from..next).unwrap());
+                            at = if by_next { next } else { at + length };
+                        }
+                        assert_eq!(joined, text, "{before} {length} {by_next}");
+                    }
+                }
+            }
+        }
     }
 }

@@ -5,8 +5,9 @@ use airlock_core::json::{self, Bounds};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use crate::upstream::Era;
 use crate::upstream::era::{LEGACY_VERSIONS, MODERN_VERSION};
-use crate::upstream::{Era, jsonrpc};
+use crate::upstream::jsonrpc::{self, Incoming};
 
 pub(super) const PARSE_ERROR: i64 = -32_700;
 pub(super) const INVALID_REQUEST: i64 = -32_600;
@@ -82,6 +83,19 @@ impl Refusal {
     }
 }
 
+/// Reads one message of a host. A request whose id is null cannot be answered as one, and is no
+/// notification either: nobody who sends one waits for nothing.
+pub(super) fn parse(bytes: &[u8]) -> Incoming<'_> {
+    match jsonrpc::parse(bytes) {
+        Incoming::Notification { method, .. }
+            if !method.starts_with("notifications/") && jsonrpc::names_an_id(bytes) =>
+        {
+            Incoming::Stray
+        }
+        incoming => incoming,
+    }
+}
+
 /// The params of a request; no params are an empty object.
 pub(super) fn params(raw: Option<&RawValue>) -> Result<Value, Refusal> {
     let Some(raw) = raw else {
@@ -114,7 +128,11 @@ pub(super) fn era_of(params: &Value) -> Result<Era, Refusal> {
 }
 
 pub(super) fn unsupported(version: &str) -> Refusal {
-    let supported = json!({"supported": [MODERN_VERSION], "requested": shown(version)});
+    let spoken: Vec<_> = [MODERN_VERSION]
+        .into_iter()
+        .chain(LEGACY_VERSIONS)
+        .collect();
+    let supported = json!({"supported": spoken, "requested": shown(version)});
     Refusal {
         data: Some(supported),
         ..Refusal::new(
@@ -221,6 +239,25 @@ mod tests {
             &meta("2099-01-01", json!({})),
             Err(jsonrpc::UNSUPPORTED_VERSION),
         );
+    }
+
+    #[test]
+    fn a_request_with_an_id_of_null_is_none_and_a_notification_with_one_is_heard() {
+        for (message, is_heard) in [
+            (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, false),
+            (
+                r#"{"method":"tools/list","jsonrpc":"2.0","id": null}"#,
+                false,
+            ),
+            (r#"{"jsonrpc":"2.0","method":"ping"}"#, true),
+            (
+                r#"{"jsonrpc":"2.0","id":null,"method":"notifications/initialized"}"#,
+                true,
+            ),
+        ] {
+            let heard = matches!(parse(message.as_bytes()), Incoming::Notification { .. });
+            assert_eq!(heard, is_heard, "{message}");
+        }
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl Connection {
 
     /// False when nobody reads our answers any more.
     async fn hear(&self, line: &[u8]) -> bool {
-        match jsonrpc::parse(line) {
+        match rpc::parse(line) {
             Incoming::Request { id, method, params } => self.request(id, method, params).await,
             Incoming::Notification { method, params } => {
                 match &*method {
@@ -199,7 +199,7 @@ pub(super) fn stray(line: &[u8]) -> Option<Refusal> {
     let is_request = !text.starts_with('{') || text.contains("\"method\"");
     is_request.then(|| {
         let message = "the message is no JSON-RPC 2.0 request: one object with `jsonrpc`, \
-                       `method` and a short `id`";
+                       `method` and a short `id` that is a string or a number";
         Refusal::new(rpc::INVALID_REQUEST, message)
     })
 }

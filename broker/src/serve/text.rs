@@ -1,18 +1,21 @@
-//! What a model reads of a run: value or error with its place, console, calls
-//! with their outcomes, and what was left out and where the rest is.
+//! What a model reads of a run: value or error with its place, what the check found,
+//! console, calls with their outcomes, and what was left out and where the rest is.
 
 use airlock_core::code::Code;
-use airlock_core::report::{Report, ReportedLine, Status};
+use airlock_core::report::{Report, ReportedLine, ReportedOutcome, ReportedSeverity, Status};
 use serde_json::{Value, json};
 
 use super::rpc::put;
 use super::session::HostSession;
 use super::shelf::visible;
 use super::suspended::FollowedScript;
-use crate::render;
+use crate::render::{self, Style, escape};
 
 /// Console text in a result; it is rarely what was asked for.
 const CONSOLE_BYTES_MAX: usize = 8 * 1024;
+/// Findings in a result; the report has them all.
+const FINDINGS_SHOWN_MAX: usize = 8;
+const MESSAGE_CHARS_SHOWN: usize = 600;
 const RUNS_URI: &str = "airlock:///runs";
 
 /// A run's end as the content of a tool result.
@@ -46,23 +49,12 @@ pub(super) fn of_run(
         }
         parts.push(kept.shown(text));
     }
-    if let Some(problem) = render::ending(report, &script.name) {
-        let mut text = format!("error: {}\n", problem.what);
-        for (label, part) in [
-            ("why", &*problem.why),
-            ("next", &*next(report, &problem.next)),
-        ] {
-            if !part.is_empty() {
-                text.push_str(&format!("{label}: {part}\n"));
-            }
-        }
-        text.push_str(&format!("code: {}", problem.code));
-        let error = report.error.as_ref();
-        if let Some(excerpt) = error.and_then(|it| render::excerpt(it, &script.text)) {
-            text.push_str(&format!("\n{}", excerpt.trim_end()));
-        }
-        parts.push(text);
-    }
+    parts.extend(if script.is_direct {
+        ending_of_call(report, &script.name)
+    } else {
+        ending(report, script)
+    });
+    parts.extend(findings(report, script));
     parts.extend(console(report, session, &mut structured));
     let is_plain = script.is_direct && report.status == Status::Done;
     if !report.calls.is_empty() && !is_plain {
@@ -79,6 +71,69 @@ pub(super) fn of_run(
         report: structured,
         is_error: report.status != Status::Done,
     }
+}
+
+/// What ended a script that did not come to its end, with the place and what to do about it.
+fn ending(report: &Report, script: &FollowedScript) -> Option<String> {
+    let problem = render::ending(report, &script.name)?;
+    let next = next(report, &problem.next);
+    let mut text = told(&problem.what, [&problem.why, next], &problem.code);
+    let error = report.error.as_ref();
+    if let Some(excerpt) = error.and_then(|it| render::excerpt(it, &script.text)) {
+        text.push_str(&format!("\n{}", excerpt.trim_end()));
+    }
+    Some(text)
+}
+
+/// The same of a call that the host made directly: it knows of no script, nor of a place in one.
+fn ending_of_call(report: &Report, tool: &str) -> Option<String> {
+    let withheld = |outcome| {
+        matches!(
+            outcome,
+            ReportedOutcome::Denied | ReportedOutcome::Refused | ReportedOutcome::NotSent
+        )
+    };
+    let became = match report.status {
+        Status::Done => return None,
+        Status::Cancelled => "was cancelled",
+        _ if report.calls.iter().all(|call| withheld(call.outcome)) => "was not made",
+        Status::Failed => "failed",
+        Status::Stopped | Status::Paused => "was stopped",
+    };
+    let code = report.code.unwrap_or(Code::Internal);
+    let what = format!("the call of `{tool}` {became}");
+    let why = report.error.as_ref().map(|error| &*error.message);
+    let why = escape::brief(why.unwrap_or_default(), MESSAGE_CHARS_SHOWN);
+    Some(told(&what, [&why, next_of_call(code)], code.as_str()))
+}
+
+fn told(what: &str, [why, next]: [&str; 2], code: &str) -> String {
+    let mut text = format!("error: {what}\n");
+    for (label, part) in [("why", why), ("next", next)] {
+        if !part.is_empty() {
+            text.push_str(&format!("{label}: {part}\n"));
+        }
+    }
+    text.push_str(&format!("code: {code}"));
+    text
+}
+
+/// What the check before the run found. A script of ours for a direct call is not the model's.
+fn findings(report: &Report, script: &FollowedScript) -> Option<String> {
+    let found: Vec<_> = render::untold_findings(report)
+        .filter(|it| !script.is_direct && it.severity != ReportedSeverity::Note)
+        .collect();
+    if found.is_empty() {
+        return None;
+    }
+    let shown = found.iter().take(FINDINGS_SHOWN_MAX);
+    let mut text: String = shown
+        .map(|it| render::finding(it, &script.name, &script.text, Style::default()))
+        .collect();
+    if found.len() > FINDINGS_SHOWN_MAX {
+        text.push_str(&format!("… and {} more", found.len() - FINDINGS_SHOWN_MAX));
+    }
+    Some(text.trim_end().to_owned())
 }
 
 fn console(report: &Report, session: &HostSession, structured: &mut Value) -> Option<String> {
@@ -141,8 +196,8 @@ impl Kept {
 }
 
 /// What a model can do about it; the advice for a person at a terminal names flags.
-fn next(report: &Report, for_a_person: &str) -> String {
-    let advice = match report.code {
+fn next<'a>(report: &Report, for_a_person: &'a str) -> &'a str {
+    match report.code {
         Some(Code::NotDisclosed) => {
             "get the descriptions with get_tool_details, then run the script again"
         }
@@ -152,16 +207,32 @@ fn next(report: &Report, for_a_person: &str) -> String {
             "nobody answered; ask the user to be there, or do without the call"
         }
         Some(Code::LimitTime) => "do less in one run, or give a larger timeout_ms",
-        Some(
-            Code::LimitCpu
-            | Code::LimitMemory
-            | Code::LimitStack
-            | Code::LimitOutput
-            | Code::LimitCalls
-            | Code::LimitPayload
-            | Code::LimitSource,
-        ) => "do less in one run",
+        Some(code) if is_limit(code) => "do less in one run",
         _ => for_a_person,
-    };
-    advice.to_owned()
+    }
+}
+
+/// The same about a call without a script of the model's.
+fn next_of_call(code: Code) -> &'static str {
+    match code {
+        Code::NotDisclosed => "get the description with get_tool_details, then call again",
+        Code::InvalidArguments | Code::ScriptError | Code::CheckFailed => {
+            "get_tool_details shows what the tool takes"
+        }
+        Code::ToolFailed | Code::ResultInvalid => "call it with other arguments, or do without it",
+        Code::Denied => "do without the call; only the owner of the rules can allow it",
+        Code::Refused => "do without the call, or ask whoever refused it",
+        Code::Unanswered => "nobody answered; ask the user to be there, or do without the call",
+        Code::OutcomeUnknown => {
+            "look at the server whether the call had its effect before you repeat it"
+        }
+        Code::ServerUnavailable => "call again later, or do without it",
+        code if is_limit(code) => "ask for less in one call",
+        Code::Cancelled => "",
+        _ => "do without the call, and tell the user about it",
+    }
+}
+
+fn is_limit(code: Code) -> bool {
+    code.as_str().starts_with("limit-")
 }

@@ -108,6 +108,19 @@ fn envelope(bytes: &[u8]) -> Option<Envelope<'_>> {
         .filter(|envelope| envelope.jsonrpc.as_deref() == Some("2.0"))
 }
 
+/// Whether a message has an `id`, be it null, which elsewhere counts as none.
+pub(crate) fn names_an_id(bytes: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Members<'a> {
+        #[serde(borrow, default, deserialize_with = "present")]
+        id: Option<&'a RawValue>,
+    }
+    fn present<'de, D: serde::Deserializer<'de>>(id: D) -> Result<Option<&'de RawValue>, D::Error> {
+        <&RawValue>::deserialize(id).map(Some)
+    }
+    serde_json::from_slice::<Members<'_>>(bytes).is_ok_and(|it| it.id.is_some())
+}
+
 /// An id of the other side is repeated in our answer, which waits in memory
 /// until the other side reads it: it is a short string or number.
 fn can_be_sent_back(id: &RawValue) -> bool {

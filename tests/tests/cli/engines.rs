@@ -106,6 +106,17 @@ fn what_an_engine_lacks_is_missing_and_warned_of() {
                 said.contains(&format!("no `{lacking}`")),
                 "{engine}: {report}"
             );
+            // The same without a run, for whichever engine is named.
+            for other in carried() {
+                let with = ["check", "--json", "--engine", other.name(), "-e", &script];
+                let checked = home.run(with).expect_code(0).json();
+                let warns = checked["findings"].to_string().contains("no `");
+                let expected = other.lacks().contains(lacking);
+                assert_eq!(warns, expected, "{other} {lacking}: {checked}");
+            }
         }
     }
+    let wrong = Home::new().run(["check", "--engine", "v8", "-e", "return 1"]);
+    let wrong = wrong.expect_code(2).stderr;
+    assert!(wrong.contains("neither boa nor quickjs"), "{wrong}");
 }

@@ -47,7 +47,7 @@ pub(super) async fn answer(
     if !is_json(headers) {
         return StatusCode::UNSUPPORTED_MEDIA_TYPE.into_response();
     }
-    match jsonrpc::parse(body) {
+    match rpc::parse(body) {
         Incoming::Request { id, method, params } => {
             let read = rpc::params(params).and_then(|it| {
                 same_version(headers, &it)?;
@@ -427,6 +427,14 @@ fn too_many(id: &RawValue) -> Response {
         ..Refusal::new(rpc::INTERNAL, "there are too many sessions")
     };
     json_response(StatusCode::SERVICE_UNAVAILABLE, refusal.message(id))
+}
+
+/// A body that is longer than any message may be; what is left of it is not read.
+pub(super) fn too_long() -> Response {
+    let why = format!("a message is longer than {} bytes", rpc::MESSAGE_BYTES_MAX);
+    let close = [(header::CONNECTION, "close")];
+    let refused = json_response(StatusCode::PAYLOAD_TOO_LARGE, error_body(&why));
+    (close, refused).into_response()
 }
 
 /// A message that was not even worked on.

@@ -15,8 +15,10 @@ use crate::serve::rpc;
 use crate::serve::session::HostSession;
 use crate::serve::shelf::{Shelf, Shown};
 
-/// Names that an error lists of all there are.
+/// Names that are listed of all there are, for all that was not found together.
 const AVAILABLE_SHOWN_MAX: usize = 100;
+/// Each gets some, however many there are.
+const AVAILABLE_SHOWN_MIN: usize = 2;
 
 pub(super) fn description() -> Value {
     json!({
@@ -167,6 +169,8 @@ pub(in crate::serve) fn look_up<'a>(shelf: &'a Shelf, wanted: &[String]) -> Shel
     let known = shelf.broker.known();
     let mut found: Vec<&Shown> = Vec::new();
     let mut entries = Map::new();
+    let unknown = wanted.iter().filter(|name| shelf.find(name).is_none());
+    let each = AVAILABLE_SHOWN_MAX / unknown.count().max(1);
     for name in wanted {
         let entry = match shelf.find(name) {
             Some(shown) => {
@@ -177,7 +181,7 @@ pub(in crate::serve) fn look_up<'a>(shelf: &'a Shelf, wanted: &[String]) -> Shel
             }
             None => json!({
                 "error": format!("Tool '{}' not found", rpc::shown(name)),
-                "available_tools": available(shelf, name),
+                "available_tools": available(shelf, name, each.max(AVAILABLE_SHOWN_MIN)),
             }),
         };
         entries.insert(rpc::shown(name), entry);
@@ -189,23 +193,26 @@ pub(in crate::serve) fn look_up<'a>(shelf: &'a Shelf, wanted: &[String]) -> Shel
     }
 }
 
-/// All names, or those that come closest when there are too many.
-fn available(shelf: &Shelf, name: &str) -> Vec<String> {
+/// All names, or those that come closest when there are more than `shown_max`.
+fn available(shelf: &Shelf, name: &str, shown_max: usize) -> Vec<String> {
     let all = || shelf.tools.iter().map(|shown| shown.name.clone());
-    if shelf.tools.len() <= AVAILABLE_SHOWN_MAX {
+    if shelf.tools.len() <= shown_max {
         return all().collect();
     }
     let closest = codegen::closest::closest(name, shelf.tools.iter().map(|it| it.name.as_str()));
     let ranked = shelf.ranked(name);
     let ranked = ranked.iter().filter_map(|place| shelf.tools.get(*place));
     let mut names: Vec<String> = closest.map(str::to_owned).into_iter().collect();
-    for shown in ranked.take(AVAILABLE_SHOWN_MAX) {
+    for shown in ranked {
+        if names.len() >= shown_max {
+            break;
+        }
         if !names.contains(&shown.name) {
             names.push(shown.name.clone());
         }
     }
     if names.is_empty() {
-        names.extend(all().take(AVAILABLE_SHOWN_MAX));
+        names.extend(all().take(shown_max));
     }
     names
 }

@@ -1,7 +1,8 @@
 //! The progressive disclosure document, number by number, in both eras.
 
-use super::host::House;
+use super::host::{House, tool};
 use super::*;
+use crate::broker::Broker;
 
 const MINIMAL: &str = r#"{"type":"object","additionalProperties":true}"#;
 
@@ -154,6 +155,47 @@ async fn s6_3_an_unknown_tool_is_an_entry_of_its_own_beside_the_others() {
         );
         let available = found["unknown_tool"]["available_tools"].as_array().unwrap();
         assert!(available.contains(&json!("word.echo")));
+    }
+}
+
+#[tokio::test]
+async fn many_unknown_names_share_the_names_that_are_listed_for_them() {
+    let mut builder = Broker::builder();
+    for number in 0..150 {
+        let about = format!("Does the thing with the number {number}.");
+        let name = format!("thing_number_{number}");
+        builder = builder.tool(tool("shop", &name, &about, async |args| Ok(args)));
+    }
+    let house = House::built(builder, in_mode(Mode::Progressive)).await;
+    for way in WAYS {
+        let mut host = house.host(way, json!({})).await;
+        let one = host.descriptions("?tools=shop.thing_numbr_77").await;
+        let available = one["shop.thing_numbr_77"]["available_tools"].clone();
+        assert_eq!(available[0], "shop.thing_number_77", "{one}");
+        let unknown: Vec<_> = (0..200)
+            .map(|it| format!("shop.thing_numbr_{it}"))
+            .collect();
+        let many = host
+            .descriptions(&format!("?tools={}", unknown.join(",")))
+            .await;
+        assert_eq!(many.as_object().unwrap().len(), 200);
+        for (name, entry) in many.as_object().unwrap() {
+            let available = entry["available_tools"].as_array().unwrap();
+            assert!((1..=2).contains(&available.len()), "{name}: {entry}");
+        }
+        assert_eq!(
+            many["shop.thing_numbr_77"]["available_tools"][0],
+            "shop.thing_number_77"
+        );
+        let few = host
+            .call("get_tool_details", json!({"tools": ["a.b", "c.d", "e.f"]}))
+            .await;
+        assert!(text(&few).len() < 5_000, "{}", text(&few).len());
+        assert!(
+            many.to_string().len() < 40_000,
+            "{}",
+            many.to_string().len()
+        );
     }
 }
 

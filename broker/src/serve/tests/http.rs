@@ -1,5 +1,8 @@
 //! What only HTTP has: statuses, headers, sessions that nobody else may use.
 
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
 use super::host::{Host, House};
 use super::wire::{fetch, headers_of};
 use super::*;
@@ -108,6 +111,40 @@ async fn statuses_and_errors_are_those_of_the_protocol() {
         page.status == 400 && page.body.contains("-32700"),
         "{page:?}"
     );
+}
+
+#[tokio::test]
+async fn a_request_with_an_id_of_null_is_refused_in_both_eras() {
+    let house = House::open(settings()).await;
+    for mut message in [legacy("tools/list"), modern("tools/list", json!({}))] {
+        message["id"] = Value::Null;
+        check(&house, &message, &[], (400, -32_600)).await;
+    }
+}
+
+/// By what its length is said to be, and by what comes when nothing is said of it.
+#[tokio::test]
+async fn a_body_that_is_too_long_is_told_the_limit() {
+    let house = House::open(settings()).await;
+    let bytes = rpc::MESSAGE_BYTES_MAX as usize + 1;
+    let said = format!("Content-Length: {bytes}\r\n\r\n{{");
+    let sent = format!(
+        "Transfer-Encoding: chunked\r\n\r\n{bytes:x}\r\n{}",
+        " ".repeat(bytes)
+    );
+    for rest in [said, sent] {
+        let mut stream = TcpStream::connect(house.address()).await.unwrap();
+        let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(rest.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+        let limit = format!("longer than {} bytes", rpc::MESSAGE_BYTES_MAX);
+        assert!(answer.contains(&limit), "{answer}");
+    }
+    let list = modern("tools/list", json!({}));
+    check(&house, &list, &[], (200, 0)).await;
 }
 
 #[tokio::test]

@@ -49,7 +49,10 @@ async fn a_revision_that_is_not_spoken_is_refused_with_those_that_are() {
         .await
         .unwrap_err();
     assert_eq!(error["code"], -32_022);
-    assert_eq!(error["data"]["supported"], json!([MODERN_VERSION]));
+    let spoken = error["data"]["supported"].as_array().unwrap();
+    for version in [MODERN_VERSION, "2025-11-25", "2024-11-05"] {
+        assert!(spoken.iter().any(|it| it == version), "{version}: {error}");
+    }
 }
 
 #[tokio::test]
@@ -107,6 +110,14 @@ async fn garbage_is_answered_once_and_ends_nothing() {
         (
             "{\"jsonrpc\":\"2.0\",\"id\":[1],\"method\":\"ping\"}",
             Some(-32_600),
+        ),
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"tools/list\"}",
+            Some(-32_600),
+        ),
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"notifications/initialized\"}",
+            None,
         ),
         ("{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"result\":{}}", None),
         ("{\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}", None),

@@ -61,6 +61,79 @@ async fn an_error_says_where_and_what_happened_before_it() {
 }
 
 #[tokio::test]
+async fn what_the_check_found_stands_in_the_text_that_a_model_reads() {
+    for way in WAYS {
+        let mut host = knowing(way).await;
+        // It runs to its end, and does not what was meant.
+        let result = host.run("word.echo({});\nreturn 1").await;
+        let said = text(&result);
+        assert!(!is_error(&result), "{said}");
+        let found = &result["structuredContent"]["findings"][0];
+        assert_eq!(found["severity"], "warning", "{result}");
+        for part in [
+            &format!("warning: script.js:1:{}: ", found["column"]),
+            found["message"].as_str().unwrap(),
+            "1 | word.echo({});",
+            &format!("code: {}", found["code"].as_str().unwrap()),
+        ] {
+            assert!(said.contains(part), "{part} in {said}");
+        }
+        // What stopped it is told once.
+        let stopped = host.run("return await word.ehco({})").await;
+        let said = text(&stopped);
+        let message = stopped["structuredContent"]["findings"][0]["message"].as_str();
+        assert_eq!(said.matches(message.unwrap()).count(), 1, "{said}");
+        let many = "word.echo({});\n".repeat(12);
+        let said = host.run(&many).await;
+        let said = text(&said);
+        assert_eq!(said.matches("warning: script.js").count(), 8, "{said}");
+        assert!(said.contains("… and 4 more"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_direct_call_that_fails_knows_of_no_script() {
+    for way in WAYS {
+        for mode in [Mode::Progressive, Mode::Stable] {
+            let mut host = Host::connect(way, in_mode(mode)).await;
+            host.descriptions("?tools=word.echo,word.fail").await;
+            for (tool, args, became, code) in [
+                ("fail", json!({}), "failed", "tool-failed"),
+                (
+                    "echo",
+                    json!({"text": 7}),
+                    "was not made",
+                    "invalid-arguments",
+                ),
+                (
+                    "echo",
+                    json!({"txt": "a"}),
+                    "was not made",
+                    "invalid-arguments",
+                ),
+            ] {
+                let result = match mode {
+                    Mode::Stable => {
+                        let name = format!("word.{tool}");
+                        host.call("call_tool", json!({"name": name, "args": args}))
+                            .await
+                    }
+                    _ => host.call(&format!("word_{tool}"), args.clone()).await,
+                };
+                let said = text(&result);
+                assert!(is_error(&result), "{said}");
+                let first = format!("error: the call of `word.{tool}` {became}\nwhy: ");
+                assert!(said.starts_with(&first), "{way}: {said}");
+                assert!(said.contains(&format!("code: {code}")), "{said}");
+                for word in ["script", "1:", "input", "airlock types"] {
+                    assert!(!said.contains(word), "{word} in {said}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn arguments_that_make_no_sense_are_named() {
     for way in WAYS {
         let mut host = knowing(way).await;
@@ -179,16 +252,101 @@ async fn a_long_value_is_cut_and_can_be_read_to_its_end() {
             (&json!(80_000), &Value::Null)
         );
         let uri = at["uri"].as_str().unwrap();
-        let mut read = String::new();
-        while read.len() < 80_000 {
-            let uri = format!("{uri}?from={}&length=30001", read.len());
-            let part = host
-                .request("resources/read", json!({"uri": uri}))
-                .await
-                .unwrap();
-            read.push_str(part["contents"][0]["text"].as_str().unwrap());
-        }
+        let read = read_by(&mut host, uri, 30_001).await;
         assert_eq!(read, "ä".repeat(40_000));
+    }
+}
+
+async fn contents(host: &mut Host, uri: &str) -> Value {
+    let read = host.request("resources/read", json!({"uri": uri})).await;
+    read.unwrap()["contents"].clone()
+}
+
+/// All of a kept text by a reader that counts bytes by itself.
+async fn read_by(host: &mut Host, uri: &str, length: usize) -> String {
+    let (mut read, mut at) = (String::new(), 0);
+    loop {
+        let page = contents(host, &format!("{uri}?from={at}&length={length}")).await;
+        read.push_str(page[0]["text"].as_str().unwrap());
+        at += length;
+        if page.as_array().unwrap().len() == 1 {
+            return read;
+        }
+    }
+}
+
+/// The same by a reader that goes where each page says.
+async fn read_on(host: &mut Host, uri: &str) -> String {
+    let (mut read, mut next) = (String::new(), format!("{uri}?from=0&length=20001"));
+    loop {
+        let page = contents(host, &next).await;
+        read.push_str(page[0]["text"].as_str().unwrap());
+        let told = &page[0]["_meta"]["dev.airlock/page"];
+        let Some(following) = page[1]["uri"].as_str() else {
+            assert_eq!(told.get("next"), None, "{told}");
+            assert_eq!(told["bytes"], read.len());
+            return read;
+        };
+        assert_eq!(told["next"], read.len(), "{told}");
+        let words = page[1]["text"].as_str().unwrap();
+        assert!(words.contains(following) && words.contains(&format!("of {}", told["bytes"])));
+        next = following.to_owned();
+    }
+}
+
+#[tokio::test]
+async fn pages_of_a_value_and_of_the_console_lose_no_character() {
+    for (way, (letter, times)) in
+        WAYS.into_iter()
+            .zip([("a", 90_001), ("ä", 45_001), ("漢", 30_001), ("🦀", 22_501)])
+    {
+        let mut host = knowing(way).await;
+        let code = format!(
+            "const text = 'x' + '{letter}'.repeat({times}); console.log(text); return text"
+        );
+        let result = host.run(&code).await;
+        let expected = format!("x{}", letter.repeat(times));
+        for part in ["value_at", "console_at"] {
+            let at = &result["structuredContent"][part];
+            assert_eq!(at["bytes"], expected.len(), "{result}");
+            let uri = at["uri"].as_str().unwrap();
+            assert!(read_by(&mut host, uri, 20_000).await == expected, "{way}");
+            assert!(read_on(&mut host, uri).await == expected, "{way} {part}");
+        }
+        // What is told to a model: the rest begins where the text was cut.
+        let said = text(&result);
+        let (head, rest) = said.split_once("\n… cut after ").unwrap();
+        let uri = rest.split_once(" is at ").unwrap().1;
+        let uri = uri.split_once(',').unwrap().0;
+        let page = contents(&mut host, uri).await;
+        let joined = format!("{head}{}", page[0]["text"].as_str().unwrap());
+        assert!(expected.starts_with(&joined), "{way}");
+        assert!(joined.len() >= head.len() + 20_000, "{way}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_cannot_be_is_refused_with_what_there_is() {
+    for way in WAYS {
+        let mut host = knowing(way).await;
+        let result = host.run("return 'ä'.repeat(40000)").await;
+        let uri = result["structuredContent"]["value_at"]["uri"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        for (query, part) in [
+            ("from=80001", "only 80000 bytes"),
+            ("from=x", "`from`"),
+            ("length=0", "1 to 1000000 bytes"),
+        ] {
+            let params = json!({"uri": format!("{uri}?{query}")});
+            let error = host.request("resources/read", params).await.unwrap_err();
+            assert_eq!(error["code"], -32_602, "{error}");
+            assert!(error["message"].to_string().contains(part), "{error}");
+        }
+        let end = contents(&mut host, &format!("{uri}?from=80000")).await;
+        assert_eq!(end.as_array().unwrap().len(), 1, "{end}");
+        assert_eq!(end[0]["text"], "");
     }
 }
 
