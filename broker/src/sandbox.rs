@@ -15,6 +15,7 @@ mod differences;
 mod engine;
 mod guest;
 mod image;
+mod known_faults;
 mod large_pages;
 mod live;
 mod memory;

@@ -13,6 +13,7 @@ use wasmtime::{
 use super::Sandbox;
 use super::bounds::{GuestBounds, StopHandle, Stopped, Watch};
 use super::image::Loaded;
+use super::known_faults;
 use super::memory::LastWords;
 use super::reader::Reader;
 use super::shadow_stack;
@@ -208,7 +209,7 @@ impl Live {
                 console,
             },
             None => GuestStop::EngineFault {
-                why: fault,
+                why: known_faults::told(fault),
                 console,
             },
         }

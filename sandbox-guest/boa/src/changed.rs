@@ -5,31 +5,40 @@
 //! text += more;       becomes   text =airlock_append(text, more/*airlock_append*/);
 //! function f() {…}    becomes   function f() {airlock_depth();…}
 //! () => …             becomes   () => airlock_depth()?0:…
+//! try {} catch {} finally {}    becomes   try{try {} catch {}} finally {}
 //! ```
 //!
 //! The first is done where a name holds a text ([`append`]), the second in a function that
-//! may call itself in a script that catches errors ([`depth`]). No place and no source that
-//! a script or a report sees changes: columns are counted back, and `toString` of a function
-//! takes out what was put in.
+//! may call itself in a script that catches errors ([`depth`]), the third where the engine
+//! would jump to a wrong place ([`flow`]); where a pattern has a rest, it is told what that
+//! leaves out ([`rests`]). No place and no source that a script or a report
+//! sees changes: columns are counted back, and `toString` of a function takes out what was
+//! put in.
 
 mod append;
 mod appends;
 pub(crate) mod depth;
+mod flow;
+mod rests;
 mod room;
 mod spans;
+mod statements;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
+use boa_ast::scope::Scope;
 use boa_engine::object::JsObject;
 use boa_engine::{Context, JsResult, JsValue, NativeFunction, js_string};
 use boa_interner::Interner;
 use boa_parser::{Parser, Source};
 
 use crate::builtin;
+use crate::kept::Kept;
 use crate::run::Run;
 pub(crate) use room::Rooms;
 
-/// Larger scripts are taken as they are.
+/// In larger scripts only jumps are changed.
 const SCRIPT_BYTES_MAX: usize = 256 * 1024;
 
 /// A script without any of these catches no error.
@@ -51,11 +60,14 @@ pub(crate) struct Shifts {
     names: Names,
 }
 
-/// What the two functions are called; the script has no such names.
+/// What the functions are called, and how labels begin; the script has no such names.
 #[derive(Debug, Default, Clone)]
 struct Names {
     append: String,
     depth: String,
+    names: String,
+    flow: String,
+    rest: String,
 }
 
 /// Characters of one line that stand for others.
@@ -84,12 +96,12 @@ struct Edit {
 /// The script, changed; `None` when there is nothing to change, or when it is none that is
 /// read here.
 pub(crate) fn changed(script: &str) -> Option<Changed> {
-    let appends = script.contains("+=");
-    let catches = CATCHING.iter().any(|word| script.contains(word));
-    if !(appends || catches)
-        || script.len() > SCRIPT_BYTES_MAX
-        || script.contains(['\r', '\u{2028}', '\u{2029}'])
-    {
+    let is_small = script.len() <= SCRIPT_BYTES_MAX;
+    let appends = is_small && script.contains("+=");
+    let catches = is_small && CATCHING.iter().any(|word| script.contains(word));
+    let jumps = flow::is_likely(script);
+    let rests = rests::is_likely(script);
+    if !(appends || catches || jumps || rests) {
         return None;
     }
     let mut interner = Interner::default();
@@ -98,10 +110,7 @@ pub(crate) fn changed(script: &str) -> Option<Changed> {
     let body = parser
         .parse_function_body(&mut interner, false, true)
         .ok()?;
-    let names = Names {
-        append: unused("airlock_append", script, &interner),
-        depth: unused("airlock_depth", script, &interner),
-    };
+    let names = Names::unused_in(script, &interner);
     let mut edits = Vec::new();
     if catches {
         edits = depth::edits(script, &names.depth, &body, &interner);
@@ -110,14 +119,54 @@ pub(crate) fn changed(script: &str) -> Option<Changed> {
     if appends {
         edits.extend(appends::edits(script, &names.append, &body, &interner));
     }
+    if jumps {
+        let given = (names.flow.as_str(), Some(names.names.as_str()));
+        edits.extend(flow::edits(script, given, &body).unwrap_or_default());
+    }
+    if rests {
+        edits.extend(rests::edits(script, &names, &body, &interner));
+    }
+    let mut made = with(edits, script, names)?;
+    made.asks_for_depth = asks_for_depth;
+    Some(made)
+}
+
+/// A module, of which only jumps are changed.
+pub(crate) fn changed_module(script: &str) -> Option<Changed> {
+    if !flow::is_likely(script) {
+        return None;
+    }
+    let mut interner = Interner::default();
+    let mut parser = Parser::new(Source::from_bytes(script));
+    let module = parser.parse_module(&Scope::new_global(), &mut interner);
+    let module = module.ok()?;
+    let names = Names::unused_in(script, &interner);
+    let edits = flow::edits(script, (&names.flow, None), module.items())?;
+    with(edits, script, names)
+}
+
+fn with(mut edits: Vec<Edit>, script: &str, names: Names) -> Option<Changed> {
     if edits.is_empty() {
         return None;
     }
+    // What is put in at one place stays in its order.
     edits.sort_by_key(|edit| edit.start);
     let mut made = written(script, &edits)?;
-    made.asks_for_depth = asks_for_depth;
     made.shifts.names = names;
     Some(made)
+}
+
+impl Names {
+    fn unused_in(script: &str, interner: &Interner) -> Self {
+        let unused = |name| unused(name, script, interner);
+        Self {
+            append: unused("airlock_append"),
+            depth: unused("airlock_depth"),
+            names: unused("airlock_names"),
+            flow: unused("airlock_flow"),
+            rest: unused("airlock_rest"),
+        }
+    }
 }
 
 /// A name that the script does not have, neither as it is written nor as it is read: `\u0061`
@@ -137,12 +186,14 @@ fn written(script: &str, edits: &[Edit]) -> Option<Changed> {
     for edit in edits {
         let kept = script.get(written..edit.start)?;
         made.text.push_str(kept);
-        if let Some((before, last)) = kept.rsplit_once('\n') {
-            line += count(before.matches('\n')) + 1;
-            (column, shift) = (1 + count(last.chars()), 0);
-        } else {
-            column += count(kept.chars());
+        let mut lines = lines(kept);
+        let last = lines.next_back().unwrap_or_default();
+        let lines_passed = count(lines);
+        if lines_passed > 0 {
+            line += lines_passed;
+            (column, shift) = (1, 0);
         }
+        column += count(last.chars());
         let now = count(edit.text.chars());
         let before = u32::try_from(edit.end - edit.start).ok()?;
         shift += now.checked_sub(before)?;
@@ -162,21 +213,44 @@ fn written(script: &str, edits: &[Edit]) -> Option<Changed> {
     Some(made)
 }
 
+/// What stands between the ends of lines, one more than there are.
+fn lines(text: &str) -> std::vec::IntoIter<&str> {
+    let mut lines: Vec<&str> = Vec::new();
+    let mut start = 0;
+    for (at, end) in text.match_indices(tokens::is_line_end) {
+        // `\r\n` is one.
+        let is_second_of_two = end == "\n"
+            && at == start
+            && text.get(..at).is_some_and(|before| before.ends_with('\r'));
+        if !is_second_of_two {
+            lines.extend(text.get(start..at));
+        }
+        start = at + end.len();
+    }
+    lines.extend(text.get(start..));
+    lines.into_iter()
+}
+
 fn count(them: impl Iterator) -> u32 {
     u32::try_from(them.count()).unwrap_or(u32::MAX)
 }
 
 impl Changed {
     /// What [`functions`] are called, in their order.
-    pub(crate) fn names(&self) -> [&str; 2] {
-        let Names { append, depth } = &self.shifts.names;
-        [append, depth]
+    pub(crate) fn names(&self) -> [&str; 3] {
+        let Names {
+            append,
+            depth,
+            names,
+            ..
+        } = &self.shifts.names;
+        [append, depth, names]
     }
 }
 
 /// The length of what stands between, on one line.
 fn back(between: &str) -> u32 {
-    match between.contains('\n') {
+    match between.contains(tokens::is_line_end) {
         true => 0,
         false => count(between.chars()),
     }
@@ -202,10 +276,17 @@ impl Shifts {
 
     /// Text of the script as it was written.
     fn restored(&self, text: &str) -> Option<String> {
-        let Names { append, depth } = &self.names;
-        if append.is_empty() || !(text.contains(append) || text.contains(depth)) {
+        let Names {
+            append,
+            depth,
+            flow,
+            ..
+        } = &self.names;
+        let names = [append, depth, flow];
+        if append.is_empty() || !names.iter().any(|name| text.contains(name.as_str())) {
             return None;
         }
+        let text = flow::restored(text, flow)?;
         let text = text.replace(&format!("{depth}();"), "");
         let text = text.replace(&format!("{depth}()?0:"), "");
         let mut pieces = text.split(append.as_str());
@@ -225,11 +306,12 @@ impl Shifts {
 }
 
 /// What a changed script is given.
-pub(crate) fn functions(context: &Context) -> [JsObject; 2] {
-    [append::append, depth::ask].map(|native| {
+pub(crate) fn functions(context: &Context) -> JsResult<[JsObject; 3]> {
+    let [append, depth] = [append::append, depth::ask].map(|native| {
         let function = NativeFunction::from_fn_ptr(native).to_js_function(context.realm());
         JsObject::from(function)
-    })
+    });
+    Ok([append, depth, Kept::of(context)?.names_in.clone()])
 }
 
 /// Takes out of the source of functions what was put in.

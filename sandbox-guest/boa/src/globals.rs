@@ -21,7 +21,7 @@ type Native = fn(&JsValue, &[JsValue], &mut Context) -> JsResult<JsValue>;
 
 /// The JavaScript part of the surface, in the order in which it is loaded. Each
 /// file is one function that is called with the native functions it may use.
-const PRELUDE: [(&str, &str); 7] = [
+const PRELUDE: [(&str, &str); 8] = [
     ("errors.js", include_str!("../../prelude/errors.js")),
     ("console.js", include_str!("../../prelude/console.js")),
     ("web.js", include_str!("../../prelude/web.js")),
@@ -29,6 +29,7 @@ const PRELUDE: [(&str, &str); 7] = [
     ("locales.js", include_str!("../../prelude/locales.js")),
     ("numbers.js", include_str!("../../prelude/numbers.js")),
     ("calendar.js", include_str!("../../prelude/calendar.js")),
+    ("names.js", include_str!("../../prelude/names.js")),
 ];
 
 /// Globals that do not exist here.
@@ -61,6 +62,7 @@ pub(crate) fn install(context: &mut Context) -> JsResult<Kept> {
     let engine_stack = kept::engine_stack(context)?;
     let natives = natives(context);
     let mut tool_error_prototype = JsObject::with_null_proto();
+    let mut names_in = JsObject::with_null_proto();
     for (name, text) in PRELUDE {
         let source = Source::from_bytes(text).with_path(Path::new(name));
         let function = Script::parse(source, None, context)?.evaluate(context)?;
@@ -70,10 +72,12 @@ pub(crate) fn install(context: &mut Context) -> JsResult<Kept> {
             let class = callable(&exported)?;
             let prototype = class.get(js_string!("prototype"), context)?;
             tool_error_prototype = prototype.as_object().ok_or_else(missing)?;
+        } else if name == "names.js" {
+            names_in = callable(&exported)?;
         }
     }
     let traps = stubs::traps(context);
-    let kept = Kept::gather(engine_stack, traps, tool_error_prototype, context)?;
+    let kept = Kept::gather(engine_stack, traps, tool_error_prototype, names_in, context)?;
     replace_json_parse(context)?;
     replace_math_random(context)?;
     counted::install(context)?;

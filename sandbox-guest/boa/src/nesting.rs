@@ -162,6 +162,12 @@ impl Scan<'_> {
                         _ => Before::Value,
                     };
                 }
+                b'\n' if before == Before::Value => {
+                    self.step();
+                    if self.begins_statement() {
+                        self.chain = 0;
+                    }
+                }
                 b' ' | b'\t' | b'\r' | b'\n' => self.step(),
                 b'_' | b'$' | b'\\' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | 0x80.. => {
                     before = self.word();
@@ -205,6 +211,22 @@ impl Scan<'_> {
             }
         }
         None
+    }
+
+    /// Whether a line that follows a value cannot go on with it, so that a statement ended.
+    fn begins_statement(&self) -> bool {
+        let mut ahead = 0;
+        while matches!(self.peek(ahead), b' ' | b'\t') {
+            ahead += 1;
+        }
+        let rest = self.bytes.get(self.at + ahead..).unwrap_or_default();
+        let is_word = |byte: &u8| matches!(byte, b'_' | b'$' | b'\\' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | 0x80..);
+        let length = rest.iter().position(|byte| !is_word(byte));
+        match rest.get(..length.unwrap_or(rest.len())).unwrap_or_default() {
+            b"" => matches!(rest, [b'\'' | b'"' | b'{' | b'~', ..]),
+            b"in" | b"of" | b"instanceof" | b"else" => false,
+            _ => true,
+        }
     }
 
     fn opens(&mut self, is_template: bool) {
@@ -358,7 +380,7 @@ impl Scan<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{HEADS_MAX, NESTING_MAX, scan};
+    use super::{CHAIN_MAX, HEADS_MAX, NESTING_MAX, scan};
 
     #[track_caller]
     fn fine(source: &str) {
@@ -449,6 +471,31 @@ mod tests {
             "x: for (;;) break x\n",
         ] {
             fine(&one.repeat(2 * HEADS_MAX));
+        }
+    }
+
+    #[test]
+    fn a_line_that_ends_a_statement_ends_its_chain() {
+        for one in [
+            "s+='a'\n",
+            "s += 'a' // b\n",
+            "a = b + c\n\n\t",
+            "x = !y\r\n",
+            "i++\n",
+        ] {
+            fine(&one.repeat(2 * CHAIN_MAX));
+        }
+        for one in [
+            "a +\n",
+            "a\n+ ",
+            "!\n",
+            "a\n=>\n",
+            "a\n? b\n: ",
+            "a\nin ",
+            "typeof\n",
+        ] {
+            let script = one.repeat(2 * CHAIN_MAX);
+            assert!(scan(&script).too_deep_at.is_some(), "{one}");
         }
     }
 

@@ -6,6 +6,8 @@ use boa_ast::expression::access::{PropertyAccess, PropertyAccessField};
 use boa_ast::expression::operator::assign::AssignTarget;
 use boa_ast::{Expression, Position, Spanned};
 
+use super::tokens::is_line_end;
+
 /// So many characters apart, it is known at which byte one stands.
 const STRIDE: usize = 64;
 
@@ -25,7 +27,8 @@ impl<'a> Text<'a> {
             if number % STRIDE == 0 {
                 strides.push(at);
             }
-            if c == '\n' {
+            let is_first_of_two = c == '\r' && script.get(at + 1..at + 2) == Some("\n");
+            if is_line_end(c) && !is_first_of_two {
                 lines.push(number + 1);
             }
         }
@@ -71,7 +74,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    fn start_of_access(&self, access: &PropertyAccess) -> Option<usize> {
+    pub(super) fn start_of_access(&self, access: &PropertyAccess) -> Option<usize> {
         match access {
             PropertyAccess::Simple(access) => self.start(access.target()),
             PropertyAccess::Private(access) => self.start(access.target()),

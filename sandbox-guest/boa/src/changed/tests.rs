@@ -2,6 +2,9 @@
 
 use sandbox_protocol::{GuestLimits, ScriptError, Start, Step, StepState};
 
+mod jumps;
+mod rests;
+
 use super::{changed, spans};
 use crate::Guest;
 
@@ -141,7 +144,10 @@ fn only_what_holds_a_text_is_changed() {
         assert!(changed(script).is_none(), "{script}");
     }
     let made = changed("let s = ''; s += 'a' /* airlock_append */; return s").unwrap();
-    assert_eq!(made.names(), ["airlock_append_", "airlock_depth"]);
+    assert_eq!(
+        made.names(),
+        ["airlock_append_", "airlock_depth", "airlock_names"]
+    );
     let expected =
         "let s = ''; s =airlock_append_(s, 'a'/*airlock_append_*/) /* airlock_append */; return s";
     assert_eq!(made.text, expected);
@@ -322,7 +328,10 @@ fn a_call_of_ours_does_not_count() {
 fn a_name_that_is_written_with_escapes_is_a_name() {
     let script = r"let \u0061irlock_append = 'mine', s = ''; s += 'a'; try { f() } catch {} function f() { f() } return airlock\u005fdepth_of + airlock\u005fappend + s; const airlock\u005fdepth = 1, airlock_depth_of = 2";
     let made = changed(script).unwrap();
-    assert_eq!(made.names(), ["airlock_append_", "airlock_depth__"]);
+    assert_eq!(
+        made.names(),
+        ["airlock_append_", "airlock_depth__", "airlock_names"]
+    );
     let script =
         r"let \u0061irlock_append = 'mine', s = ''; s += 'a'; return airlock_\u0061ppend + s";
     let [changed, as_written] = both(script);
