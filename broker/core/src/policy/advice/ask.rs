@@ -103,8 +103,10 @@ impl Form {
             let forms = asks.into_iter().map(|ask| Self::One(ask, holds)).collect();
             Self::joined(forms, is_all == holds)
         };
+        if let Some(truth) = settled(expr) {
+            return Self::joined(Vec::new(), truth == holds);
+        }
         match expr {
-            Expr::Literal(Literal::Bool(truth)) => Self::joined(Vec::new(), *truth == holds),
             Expr::HasAttr { .. } => Self::One(has(expr), holds),
             Expr::GetAttr { .. } => Self::One(truth(expr), holds),
             Expr::Like {
@@ -128,6 +130,24 @@ impl Form {
             },
             _ => Self::One(other(expr), holds),
         }
+    }
+}
+
+/// What is written out and reads nothing.
+fn settled(expr: &Expr) -> Option<bool> {
+    let (op, left, right) = match expr {
+        Expr::Literal(Literal::Bool(truth)) => return Some(*truth),
+        Expr::BinaryOp { op, left, right } => (op, value(left)?, value(right)?),
+        _ => return None,
+    };
+    match (op, &left, &right) {
+        (BinaryOp::Eq, ..) => Some(left == right),
+        (BinaryOp::NotEq, ..) => Some(left != right),
+        (BinaryOp::Less, Value::Whole(left), Value::Whole(right)) => Some(left < right),
+        (BinaryOp::LessEq, Value::Whole(left), Value::Whole(right)) => Some(left <= right),
+        (BinaryOp::Greater, Value::Whole(left), Value::Whole(right)) => Some(left > right),
+        (BinaryOp::GreaterEq, Value::Whole(left), Value::Whole(right)) => Some(left >= right),
+        _ => None,
     }
 }
 

@@ -107,7 +107,9 @@ fn all_follow(way: &[Held], wider: &[Held]) -> bool {
 fn is_contradictory(way: &[Held]) -> bool {
     let mut rest = way;
     while let Some((first, after)) = rest.split_first() {
-        if after.iter().any(|other| excludes(first, other)) {
+        // More than 64 bits hold.
+        let is_beyond = matches!(first, Held(Ask::AtMost(_, i64::MAX), false));
+        if is_beyond || after.iter().any(|other| excludes(first, other)) {
             return true;
         }
         rest = after;

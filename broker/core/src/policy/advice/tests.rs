@@ -219,3 +219,37 @@ fn what_is_written_behind_a_not_is_in_brackets() {
     let fixed = fixed(&[&format!("permit@ when {{ {times} }}")]);
     assert!(fixed.contains("&& !(context.args.size > 0)"), "{fixed}");
 }
+
+#[test]
+fn what_reads_nothing_and_what_is_beyond_64_bits_is_never_met() {
+    for condition in [
+        "1 < 0",
+        "\"a\" == \"b\"",
+        "1 != 1",
+        "context.counts.calls_run > 9223372036854775807",
+    ] {
+        check(
+            &[&format!("permit@ when {{ {condition} }}")],
+            &["rule-dead"],
+        );
+    }
+    for condition in [
+        "1 > 0",
+        "\"a\" != \"b\"",
+        "context.counts.calls_run > 9223372036854775806",
+    ] {
+        let other = "context.script_trusted";
+        check(
+            &[&format!("permit@ when {{ {condition} && {other} }}")],
+            &[],
+        );
+    }
+}
+
+/// A star in a text that is meant for a host would be a pattern that other hosts fit.
+#[test]
+fn a_star_before_a_host_becomes_the_fact_and_no_pattern() {
+    let fixed = fixed(&["permit@ when { context.args.k == \"*.corp.example\" }"]);
+    let fact = "context has dest_hosts && [\"corp.example\"].containsAll(context.dest_hosts)";
+    assert!(fixed.contains(fact), "{fixed}");
+}

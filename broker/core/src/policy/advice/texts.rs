@@ -70,18 +70,9 @@ impl Advice<'_> {
             return Some(self.idle(seen, what, "there is nothing in it but wildcards"));
         }
         let is_argument = way(read)?.first()? == ARGS;
-        let rest = literal.strip_prefix('*').filter(|it| !it.contains('*'))?;
-        let name = rest.trim_start_matches(['.', '@']);
-        if !is_argument || !is_host(name, rest.starts_with('@')) {
-            return None;
-        }
+        let (rest, name, fact) = ending(&literal).filter(|_| is_argument)?;
         let what = format!("whatever ends in `{rest}` passes for `{name}`");
         let why = "a text can end so and lead elsewhere, as evil-NAME or with a second address";
-        let fact = if rest.starts_with('@') {
-            "dest_domains"
-        } else {
-            "dest_hosts"
-        };
         let instead = about(fact, name, name, seen.sign);
         Some(self.at(seen, Kind::HostPattern, (&what, why), instead))
     }
@@ -105,7 +96,11 @@ impl Advice<'_> {
                 ..
             }
         )
-        .then(|| quoted(text).map(|text| format!("{read} like {text}")))
+        .then(|| match ending(text) {
+            // As a pattern it would fit what leads elsewhere.
+            Some((_, name, fact)) => about(fact, name, name, seen.sign),
+            None => quoted(text).map(|text| format!("{read} like {text}")),
+        })
         .flatten();
         let what = format!("`{text}` is compared as it stands");
         let why = "a `*` stands for any characters after `like`, and only there";
@@ -215,6 +210,19 @@ fn written(ask: &Ask) -> Vec<(&Vec<String>, &str)> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Of `*@ours.example`: what stands behind the star, the name in it, and the fact about such names.
+fn ending(text: &str) -> Option<(&str, &str, &'static str)> {
+    let rest = text.strip_prefix('*').filter(|it| !it.contains('*'))?;
+    let name = rest.trim_start_matches(['.', '@']);
+    let is_mail = rest.starts_with('@');
+    let fact = if is_mail {
+        "dest_domains"
+    } else {
+        "dest_hosts"
+    };
+    is_host(name, is_mail).then_some((rest, name, fact))
 }
 
 /// Whether a text is a host's name, and not a file's.
