@@ -393,3 +393,37 @@ fn copies_of_lists_read_items_and_do_not_ask_whether_they_are_there() {
         r#"[[1,3,null],[1,null,3],[1,null,1],[null,1],"0122101212"]"#,
     );
 }
+
+/// Each of these once ended a run at a limit, or took a minute.
+#[test]
+fn what_is_long_can_be_eaten_from_either_end() {
+    gives(
+        "let s = 'ab'.repeat(20000), n = 0; while (s.length > 2) { s = s.slice(2); n++ } return n",
+        "19999",
+    );
+    gives(
+        "let s = 'a line\\n'.repeat(20000), n = 0; \
+         for (let at; (at = s.indexOf('\\n')) >= 0; n++) s = s.slice(at + 1); return [n, s]",
+        r#"[20000,""]"#,
+    );
+    gives(
+        "let s = ' €'.repeat(20000), n = 0; while (s) { s = s.trim().substring(1); n++ } return n",
+        "20000",
+    );
+    gives(
+        "const a = []; for (let i = 0; i < 5000; i++) a.unshift(i); let sum = a[0]; \
+         while (a.length > 1) sum += a.splice(1, 1)[0]; return [sum, a]",
+        "[12497500,[4999]]",
+    );
+    gives(
+        "const m = new Map(), s = new Set(); for (let i = 0; i < 20000; i++) { m.set(i, i); s.add(i); \
+         if (m.size > 3) m.delete(m.keys().next().value) } let n = 0; \
+         while (s.size > 0) { const [first] = s; s.delete(first); n += first } return [[...m.keys()], n]",
+        "[[19997,19998,19999],199990000]",
+    );
+    gives(
+        "const s = new Set([1, 2, 3, 4]), seen = []; for (const v of s) { seen.push(v); s.delete(v); \
+         if (v < 3) s.add(v + 10); s.delete(3) } return [seen, [...s]]",
+        "[[1,2,4,11,12],[]]",
+    );
+}

@@ -1,7 +1,9 @@
 //! What took the place of the engine's own does the same: scripts are run here
 //! and in the bare engine, and must say the same.
 
+mod collections;
 mod data;
+mod moving;
 
 use std::fmt::Write;
 
@@ -345,6 +347,32 @@ fn replaced_functions_look_like_the_engines() {
         "String.prototype.repeat",
         "String.prototype.padStart",
         "String.prototype.padEnd",
+        "String.prototype.slice",
+        "String.prototype.substring",
+        "String.prototype.substr",
+        "String.prototype.trim",
+        "String.prototype.trimStart",
+        "String.prototype.trimEnd",
+        "String.prototype.trimLeft",
+        "String.prototype.trimRight",
+        "Array.prototype.unshift",
+        "Map.prototype.delete",
+        "Map.prototype.clear",
+        "Map.prototype.keys",
+        "Map.prototype.values",
+        "Map.prototype.entries",
+        "Map.prototype.forEach",
+        "Map.prototype[Symbol.iterator]",
+        "Set.prototype.delete",
+        "Set.prototype.clear",
+        "Set.prototype.keys",
+        "Set.prototype.values",
+        "Set.prototype.entries",
+        "Set.prototype.forEach",
+        "Set.prototype[Symbol.iterator]",
+        "Object.getPrototypeOf(new Map().keys()).next",
+        "Object.getPrototypeOf(new Set().keys()).next",
+        "Array.prototype.splice",
         "Function.prototype.toString",
         "RegExp.prototype.exec",
         "RegExp.prototype.test",

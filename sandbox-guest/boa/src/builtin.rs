@@ -29,6 +29,8 @@ pub(crate) fn replace(
     context: &mut Context,
 ) -> JsResult<JsObject> {
     let key = key.into();
+    #[cfg(test)]
+    tests::note(holder, &key, context)?;
     let original = holder.get(key.clone(), context)?;
     let original = original
         .as_object()
@@ -62,4 +64,68 @@ pub(crate) fn limit(args: &[JsValue], context: &mut Context) -> JsResult<Option<
         Some(_) => Some(limit.to_u32(context)? as usize),
         None => limit.is_undefined().then_some(u32::MAX as usize),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::collections::BTreeSet;
+
+    use boa_engine::JsSymbol;
+
+    use super::*;
+    use crate::Guest;
+
+    thread_local! {
+        static REPLACED: RefCell<BTreeSet<String>> = RefCell::default();
+    }
+
+    /// Notes what is replaced, by the class that has it.
+    pub(super) fn note(
+        holder: &JsObject,
+        key: &PropertyKey,
+        context: &mut Context,
+    ) -> JsResult<()> {
+        // What functions inherit from is a function without a name.
+        let functions = context.intrinsics().constructors().function().prototype();
+        let tag = holder.get(JsSymbol::to_string_tag(), context)?;
+        let name = js_string!("name");
+        let class = match tag.as_string() {
+            Some(tag) if holder.is_ordinary() => tag,
+            _ if *holder == functions => js_string!("Function"),
+            _ if holder.is_callable() => holder.get(name, context)?.to_string(context)?,
+            _ => {
+                let class = holder.get(js_string!("constructor"), context)?;
+                class
+                    .to_object(context)?
+                    .get(name, context)?
+                    .to_string(context)?
+            }
+        };
+        let key = match key {
+            PropertyKey::Symbol(symbol) => symbol.description().unwrap_or_default(),
+            key => JsValue::from(key.clone()).to_string(context)?,
+        };
+        let label = format!(
+            "{}.{}",
+            class.to_std_string_lossy(),
+            key.to_std_string_lossy()
+        );
+        REPLACED.with_borrow_mut(|all| all.insert(label));
+        Ok(())
+    }
+
+    /// Each function that is replaced is in the name of a use whose growth is counted.
+    #[test]
+    fn how_each_of_them_grows_is_counted() {
+        const USES: &str = include_str!("../../factory/tests/growth/uses.rs");
+        drop(Guest::new().unwrap());
+        let replaced = REPLACED.with_borrow(|all| all.clone());
+        assert!(replaced.len() > 40, "{replaced:?}");
+        let missing: Vec<&String> = replaced
+            .iter()
+            .filter(|name| !USES.contains(*name))
+            .collect();
+        assert!(missing.is_empty(), "{missing:?} of {replaced:?}");
+    }
 }

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use boa_engine::property::Attribute;
+use boa_engine::property::{Attribute, PropertyKey};
 use boa_engine::{
     Context, JsArgs, JsError, JsNativeError, JsObject, JsResult, JsValue, NativeFunction, Script,
     Source, js_string,
@@ -13,8 +13,8 @@ use boa_engine::{
 use crate::kept::{self, Kept};
 use crate::run::Run;
 use crate::{
-    changed, console, counted, from_json, numbers, regex, sort, stringify, strings, stubs, timers,
-    web,
+    changed, collections, console, counted, from_json, moving, numbers, parts, regex, sort,
+    stringify, strings, stubs, timers, web,
 };
 
 type Native = fn(&JsValue, &[JsValue], &mut Context) -> JsResult<JsValue>;
@@ -58,6 +58,8 @@ pub(crate) fn install(context: &mut Context) -> JsResult<Kept> {
     for name in ABSENT {
         global.delete_property_or_throw(js_string!(name), context)?;
     }
+    // What the prelude keeps of maps and sets for itself is ours as well.
+    collections::install(context)?;
     changed::install(context)?;
     let engine_stack = kept::engine_stack(context)?;
     let natives = natives(context);
@@ -82,10 +84,12 @@ pub(crate) fn install(context: &mut Context) -> JsResult<Kept> {
     replace_math_random(context)?;
     counted::install(context)?;
     sort::install(context)?;
+    moving::install(context)?;
     stringify::install(context)?;
 
     numbers::install(context)?;
     strings::install(context)?;
+    parts::install(context)?;
     web::install(context)?;
     regex::install(context)?;
     Ok(kept)
@@ -204,8 +208,12 @@ fn replace_math_random(context: &mut Context) -> JsResult<()> {
 }
 
 pub(crate) fn define(object: &JsObject, name: &str, value: JsValue) {
+    define_as(object, js_string!(name), value);
+}
+
+pub(crate) fn define_as(object: &JsObject, key: impl Into<PropertyKey>, value: JsValue) {
     object.insert_property(
-        js_string!(name),
+        key,
         boa_engine::property::PropertyDescriptor::builder()
             .value(value)
             .writable(true)

@@ -21,6 +21,7 @@ use crate::hooks::{Hooks, NoModules};
 use crate::inspect;
 use crate::jobs::{self, Jobs};
 use crate::landmark;
+use crate::parts;
 use crate::run::Run;
 use crate::stubs;
 use crate::to_json::{self, Bounds, Purpose, Refusal};
@@ -261,6 +262,7 @@ impl Guest {
 
     fn step(&mut self, state: StepState) -> Step {
         self.run.rooms.borrow_mut().clear_out();
+        parts::clear_out();
         let mut console = self.run.console.borrow_mut();
         Step {
             console_dropped_bytes: console.dropped_bytes(),

@@ -4,12 +4,16 @@
 use std::rc::Rc;
 
 use boa_engine::object::builtins::JsFunction;
-use boa_engine::{Context, JsError, JsNativeError, JsObject, JsResult, JsValue, js_string};
+use boa_engine::{
+    Context, JsError, JsNativeError, JsObject, JsResult, JsSymbol, JsValue, js_string,
+};
 
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub(crate) object_keys: JsObject,
     pub(crate) is_array: JsObject,
+    /// What says of which class the parts of an array are.
+    pub(crate) array_species: JsObject,
     pub(crate) error_stack: JsObject,
     /// `toString` of functions: their source.
     pub(crate) function_text: JsObject,
@@ -42,12 +46,15 @@ impl Kept {
         let proxy = constructors.proxy().constructor();
         let array = constructors.array().constructor();
         let functions = constructors.function().prototype();
+        let species = array.borrow().properties().get(&JsSymbol::species().into());
+        let species = species.and_then(|species| species.get().cloned());
         let object_keys = function(&object.get(js_string!("keys"), context)?)?;
         let is_array = array.get(js_string!("isArray"), context)?;
         let function_text = functions.get(js_string!("toString"), context)?;
         Ok(Self {
             object_keys,
             is_array: function(&is_array)?,
+            array_species: function(&species.unwrap_or_default())?,
             error_stack,
             function_text: function(&function_text)?,
             type_error,

@@ -29,8 +29,10 @@ mod jobs;
 mod kept;
 mod landmark;
 mod module_value;
+mod moving;
 mod nesting;
 mod numbers;
+mod parts;
 mod place;
 #[cfg(any(target_arch = "wasm32", test))]
 mod plan;

@@ -16,6 +16,7 @@ use boa_engine::{
 use regress::{Match, Range};
 
 use crate::builtin;
+use crate::parts::part;
 use program::{Program, Programs};
 use subject::{Last, Subject};
 
@@ -120,7 +121,7 @@ impl Matching {
     }
 
     fn text(&self, range: Range) -> JsString {
-        self.subject.text.slice(range.start, range.end)
+        part(&self.subject.text, range.start, range.end)
     }
 
     fn text_or_undefined(&self, range: Option<Range>) -> JsValue {

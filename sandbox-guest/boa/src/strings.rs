@@ -8,6 +8,7 @@ use boa_engine::object::builtins::JsArray;
 use boa_engine::{Context, JsArgs, JsError, JsNativeError, JsResult, JsString, JsValue, js_string};
 
 use crate::builtin::{self, Native};
+use crate::parts::part;
 use crate::search::{self, Search};
 use crate::template::{Made, Template};
 
@@ -55,10 +56,10 @@ fn parts(text: &JsString, separator: &JsString, limit: usize) -> Vec<JsValue> {
     let mut from = 0;
     while parts.len() < limit {
         let Some(at) = search.next(from) else {
-            parts.push(text.slice(from, text.len()).into());
+            parts.push(part(text, from, text.len()).into());
             break;
         };
-        parts.push(text.slice(from, at).into());
+        parts.push(part(text, from, at).into());
         from = at + separator.len();
     }
     parts

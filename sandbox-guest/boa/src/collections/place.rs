@@ -1,0 +1,287 @@
+//! Where in a map or set somebody is who goes through it, and which of its places are empty.
+
+use std::cell::{Cell, RefCell};
+use std::collections::hash_map::Entry;
+use std::rc::{Rc, Weak};
+
+use boa_engine::builtins::map::ordered_map::OrderedMap;
+use boa_engine::builtins::set::ordered_set::OrderedSet;
+use boa_engine::object::{JsObject, NativeObject};
+use boa_engine::{Context, JsError, JsNativeError, JsResult, JsValue, js_string};
+use rustc_hash::FxHashMap;
+
+use crate::builtin;
+
+/// So few empty places are not worth making a map anew, and so small a map moves its members
+/// quickly.
+const FEW: usize = 32;
+
+/// When a map is made anew, this many who go through it are told where they are in the time
+/// that one member takes.
+const TOLD_AT_ONCE: usize = 64;
+
+thread_local! {
+    /// Of each map and set that somebody goes through, by its address. Who does so holds the
+    /// map, so that no other one can have its address.
+    static WALKED: RefCell<FxHashMap<usize, Weak<Walked>>> = RefCell::default();
+}
+
+/// A map or set that somebody goes through.
+#[derive(Debug, Default)]
+struct Walked {
+    /// Where each of them goes on.
+    places: RefCell<Vec<usize>>,
+    /// Numbers that nobody has any more.
+    free: RefCell<Vec<usize>>,
+    /// Before this all places are empty.
+    first: Cell<usize>,
+    /// What is deleted leaves an empty place, so that nobody's place changes.
+    leaves_places: Cell<bool>,
+}
+
+/// Somebody's place in a map or set, until there is nothing more to come.
+#[derive(Debug)]
+pub(super) struct Place {
+    walked: Rc<Walked>,
+    number: usize,
+}
+
+/// What maps and sets have in common.
+pub(super) trait Members: NativeObject + Clone {
+    fn all_places(&self) -> usize;
+    fn members(&self) -> usize;
+    /// The member at a place; `None` where it is empty.
+    fn at(&self, place: usize) -> Option<(&JsValue, &JsValue)>;
+    /// The same without empty places. What is deleted from it leaves one.
+    fn made_anew(&self, empty: &Empty) -> Self;
+}
+
+/// A map and a set that hold nothing, and in which what is deleted leaves an empty place: in
+/// the engine that is so for as long as somebody goes through them, and in a copy of one for
+/// ever.
+pub(super) struct Empty {
+    map: OrderedMap<JsValue>,
+    set: OrderedSet,
+}
+
+impl Empty {
+    pub(super) fn new(context: &mut Context) -> JsResult<Self> {
+        let map = walked("Map", context)?;
+        let set = walked("Set", context)?;
+        let wrong = || JsNativeError::typ().with_message("a map that is none");
+        let map = map
+            .downcast_ref::<OrderedMap<JsValue>>()
+            .ok_or_else(wrong)?;
+        let set = set.downcast_ref::<OrderedSet>().ok_or_else(wrong)?;
+        Ok(Self {
+            map: map.clone(),
+            set: set.clone(),
+        })
+    }
+
+    pub(super) fn of(context: &Context) -> JsResult<Rc<Self>> {
+        context.get_data::<Rc<Self>>().cloned().ok_or_else(|| {
+            JsError::from_native(JsNativeError::error().with_message("the guest is not set up"))
+        })
+    }
+}
+
+/// A new one that the engine's own iterator goes through.
+fn walked(class: &str, context: &mut Context) -> JsResult<JsObject> {
+    let made_by = context.global_object().get(js_string!(class), context)?;
+    let wrong = || JsNativeError::typ().with_message("a class that is none");
+    let made_by = made_by.as_constructor().ok_or_else(wrong)?;
+    let object = made_by.construct(&[], None, context)?;
+    let values = builtin::prototype_of(class, context)?.get(js_string!("values"), context)?;
+    let values = values.as_callable().ok_or_else(wrong)?;
+    values.call(&object.clone().into(), &[], context)?;
+    Ok(object)
+}
+
+impl Members for OrderedMap<JsValue> {
+    fn all_places(&self) -> usize {
+        self.full_len()
+    }
+
+    fn members(&self) -> usize {
+        self.len()
+    }
+
+    fn at(&self, place: usize) -> Option<(&JsValue, &JsValue)> {
+        self.get_index(place)
+    }
+
+    fn made_anew(&self, empty: &Empty) -> Self {
+        let mut anew = empty.map.clone();
+        for (key, value) in self.iter() {
+            anew.insert(key.clone(), value.clone());
+        }
+        anew
+    }
+}
+
+impl Members for OrderedSet {
+    fn all_places(&self) -> usize {
+        self.full_len()
+    }
+
+    fn members(&self) -> usize {
+        self.len()
+    }
+
+    fn at(&self, place: usize) -> Option<(&JsValue, &JsValue)> {
+        self.get_index(place).map(|member| (member, member))
+    }
+
+    fn made_anew(&self, empty: &Empty) -> Self {
+        let mut anew = empty.set.clone();
+        for member in self.iter() {
+            anew.add(member.clone());
+        }
+        anew
+    }
+}
+
+impl Place {
+    /// At the beginning of a map or set.
+    pub(super) fn first_of(object: &JsObject) -> Self {
+        let walked = WALKED.with_borrow_mut(|all| {
+            let many = all.len() >= FEW && all.len() == all.capacity();
+            if many {
+                all.retain(|_, walked| walked.strong_count() > 0);
+            }
+            match all.entry(address(object)) {
+                Entry::Occupied(mut known) => known.get().upgrade().unwrap_or_else(|| {
+                    let walked = Rc::default();
+                    known.insert(Rc::downgrade(&walked));
+                    walked
+                }),
+                Entry::Vacant(unknown) => {
+                    let walked = Rc::default();
+                    unknown.insert(Rc::downgrade(&walked));
+                    walked
+                }
+            }
+        });
+        let first = walked.first.get();
+        let mut places = walked.places.borrow_mut();
+        let number = walked.free.borrow_mut().pop().unwrap_or(places.len());
+        match places.get_mut(number) {
+            Some(place) => *place = first,
+            None => places.push(first),
+        }
+        drop(places);
+        Self { walked, number }
+    }
+
+    /// The next member; `None` when there is none, now.
+    pub(super) fn next<M: Members>(&self, members: &M) -> Option<(JsValue, JsValue)> {
+        let from = self.walked.places.borrow().get(self.number).copied()?;
+        let mut at = from.max(self.walked.first.get());
+        let found = loop {
+            if at >= members.all_places() {
+                break None;
+            }
+            if let Some((key, value)) = members.at(at) {
+                break Some((key.clone(), value.clone()));
+            }
+            at += 1;
+        };
+        if from <= self.walked.first.get() {
+            self.walked.first.set(at);
+        }
+        if let Some(place) = self.walked.places.borrow_mut().get_mut(self.number) {
+            *place = at + usize::from(found.is_some());
+        }
+        found
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // Those that are free do not have to be told where they are.
+        if let Some(place) = self.walked.places.borrow_mut().get_mut(self.number) {
+            *place = 0;
+        }
+        self.walked.free.borrow_mut().push(self.number);
+    }
+}
+
+/// Before something is deleted: nobody's place shall change. Answers how many places there are.
+pub(super) fn ready<M: Members>(object: &JsObject, empty: &Empty) -> usize {
+    if let Some(walked) = walked_now(object)
+        && !walked.leaves_places.get()
+    {
+        make_anew::<M>(object, Some(&walked), empty);
+    }
+    let members = object.downcast_ref::<M>();
+    members.map_or(0, |members| members.all_places())
+}
+
+/// After something was deleted, where there were so many places before.
+pub(super) fn deleted<M: Members>(object: &JsObject, before: usize, empty: &Empty) {
+    let count = |members: &M| (members.all_places(), members.members());
+    let Some((places, members)) = object.downcast_ref::<M>().map(|it| count(&it)) else {
+        return;
+    };
+    // It moved all others, so it does not leave places yet.
+    if places < before {
+        if members >= FEW {
+            make_anew::<M>(object, None, empty);
+        }
+        return;
+    }
+    let empty_places = places - members;
+    if empty_places <= members.max(FEW) {
+        return;
+    }
+    let walked = walked_now(object);
+    let told = walked.as_ref().map_or(0, |it| it.places.borrow().len());
+    if empty_places > members + told / TOLD_AT_ONCE {
+        make_anew::<M>(object, walked.as_deref(), empty);
+    }
+}
+
+/// After everything was deleted: what comes now comes to those who go through, too.
+pub(super) fn cleared(object: &JsObject) {
+    if let Some(walked) = walked_now(object) {
+        walked.places.borrow_mut().fill(0);
+        walked.first.set(0);
+    }
+}
+
+fn make_anew<M: Members>(object: &JsObject, walked: Option<&Walked>, empty: &Empty) {
+    let Some(mut members) = object.downcast_mut::<M>() else {
+        return;
+    };
+    if let Some(walked) = walked {
+        walked.tell(&*members);
+    }
+    let anew = members.made_anew(empty);
+    *members = anew;
+}
+
+impl Walked {
+    /// Where everybody is when there are no empty places any more.
+    fn tell<M: Members>(&self, members: &M) {
+        let mut before = Vec::with_capacity(members.all_places() + 1);
+        let mut count = 0;
+        for place in 0..members.all_places() {
+            before.push(count);
+            count += usize::from(members.at(place).is_some());
+        }
+        for place in self.places.borrow_mut().iter_mut() {
+            *place = before.get(*place).copied().unwrap_or(count);
+        }
+        self.first.set(0);
+        self.leaves_places.set(true);
+    }
+}
+
+fn walked_now(object: &JsObject) -> Option<Rc<Walked>> {
+    WALKED.with_borrow(|all| all.get(&address(object))?.upgrade())
+}
+
+fn address(object: &JsObject) -> usize {
+    std::ptr::from_ref(object.as_ref()).addr()
+}

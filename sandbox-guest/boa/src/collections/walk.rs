@@ -1,0 +1,202 @@
+//! Going through maps and sets: what `keys`, `values` and `entries` answer, and `forEach`.
+
+use boa_engine::builtins::iterable::create_iter_result_object;
+use boa_engine::builtins::map::ordered_map::OrderedMap;
+use boa_engine::builtins::set::ordered_set::OrderedSet;
+use boa_engine::object::JsObject;
+use boa_engine::object::builtins::JsArray;
+use boa_engine::property::PropertyKey;
+use boa_engine::{
+    Context, Finalize, JsArgs, JsData, JsResult, JsString, JsSymbol, JsValue, Trace, js_string,
+};
+
+use super::place::{Members, Place};
+use crate::builtin;
+use crate::globals;
+
+/// What an iterator answers of each member.
+#[derive(Debug, Clone, Copy)]
+enum What {
+    Key,
+    Value,
+    Both,
+}
+
+/// An iterator.
+#[derive(Debug, Trace, Finalize, JsData)]
+struct Walk {
+    object: JsObject,
+    #[unsafe_ignore_trace]
+    what: What,
+    /// None once there was nothing more.
+    #[unsafe_ignore_trace]
+    place: Option<Place>,
+}
+
+type Map = OrderedMap<JsValue>;
+type Set = OrderedSet;
+
+pub(super) fn install(maps: &JsObject, sets: &JsObject, context: &mut Context) -> JsResult<()> {
+    let [keys, values, entries, each] =
+        ["keys", "values", "entries", "forEach"].map(JsString::from);
+    builtin::replace(maps, keys.clone(), map_keys, context)?;
+    builtin::replace(maps, values.clone(), map_values, context)?;
+    let of_maps = builtin::replace(maps, entries.clone(), map_entries, context)?;
+    builtin::replace(maps, each.clone(), for_each::<Map>, context)?;
+    let of_sets = builtin::replace(sets, values, set_values, context)?;
+    builtin::replace(sets, entries, set_entries, context)?;
+    builtin::replace(sets, each, for_each::<Set>, context)?;
+    // These are other names of the same.
+    again(maps, JsSymbol::iterator(), of_maps);
+    again(sets, keys, of_sets.clone());
+    again(sets, JsSymbol::iterator(), of_sets);
+    let prototypes = context.intrinsics().objects().iterator_prototypes();
+    let (of_maps, of_sets) = (prototypes.map(), prototypes.set());
+    builtin::replace(&of_maps, js_string!("next"), next::<Map>, context)?;
+    builtin::replace(&of_sets, js_string!("next"), next::<Set>, context)?;
+    Ok(())
+}
+
+fn again(holder: &JsObject, key: impl Into<PropertyKey>, function: JsObject) {
+    globals::define_as(holder, key, function.into());
+}
+
+fn map_keys(
+    this: &JsValue,
+    args: &[JsValue],
+    original: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    begin::<Map>(What::Key, this, args, original, context)
+}
+
+fn map_values(
+    this: &JsValue,
+    args: &[JsValue],
+    original: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    begin::<Map>(What::Value, this, args, original, context)
+}
+
+fn map_entries(
+    this: &JsValue,
+    args: &[JsValue],
+    original: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    begin::<Map>(What::Both, this, args, original, context)
+}
+
+fn set_values(
+    this: &JsValue,
+    args: &[JsValue],
+    original: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    begin::<Set>(What::Value, this, args, original, context)
+}
+
+fn set_entries(
+    this: &JsValue,
+    args: &[JsValue],
+    original: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    begin::<Set>(What::Both, this, args, original, context)
+}
+
+/// A new iterator; of anything else than a map or set the engine says what is wrong.
+fn begin<M: Members + Iterated>(
+    what: What,
+    this: &JsValue,
+    args: &[JsValue],
+    original: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    let Some(object) = this.as_object().filter(JsObject::is::<M>) else {
+        return original.call(this, args, context);
+    };
+    let place = Some(Place::first_of(&object));
+    let walk = Walk {
+        object,
+        what,
+        place,
+    };
+    let prototype = M::prototype(context);
+    Ok(JsObject::new(context.root_shape(), prototype, walk)
+        .upcast()
+        .into())
+}
+
+trait Iterated {
+    fn prototype(context: &Context) -> JsObject;
+}
+
+impl Iterated for Map {
+    fn prototype(context: &Context) -> JsObject {
+        context.intrinsics().objects().iterator_prototypes().map()
+    }
+}
+
+impl Iterated for Set {
+    fn prototype(context: &Context) -> JsObject {
+        context.intrinsics().objects().iterator_prototypes().set()
+    }
+}
+
+/// Of an iterator of the other kind, too, the engine says what is wrong.
+fn next<M: Members>(
+    this: &JsValue,
+    args: &[JsValue],
+    original: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    let object = this.as_object();
+    let walk = object.as_ref().and_then(JsObject::downcast_mut::<Walk>);
+    let Some(mut walk) = walk.filter(|walk| walk.object.is::<M>()) else {
+        return original.call(this, args, context);
+    };
+    let Some((key, value)) = walk.step::<M>() else {
+        // There is nothing more, and never will be.
+        walk.place = None;
+        return Ok(create_iter_result_object(
+            JsValue::undefined(),
+            true,
+            context,
+        ));
+    };
+    let value = match walk.what {
+        What::Key => key,
+        What::Value => value,
+        What::Both => JsArray::from_iter([key, value], context).into(),
+    };
+    Ok(create_iter_result_object(value, false, context))
+}
+
+impl Walk {
+    fn step<M: Members>(&self) -> Option<(JsValue, JsValue)> {
+        let members = self.object.downcast_ref::<M>()?;
+        self.place.as_ref()?.next(&*members)
+    }
+}
+
+fn for_each<M: Members>(
+    this: &JsValue,
+    args: &[JsValue],
+    original: &JsObject,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    let object = this.as_object().filter(JsObject::is::<M>);
+    let call = args.get_or_undefined(0).as_callable();
+    let (Some(object), Some(call)) = (object, call) else {
+        return original.call(this, args, context);
+    };
+    let place = Place::first_of(&object);
+    let next = || place.next(&*object.downcast_ref::<M>()?);
+    while let Some((key, value)) = next() {
+        let args_of_it = [value, key, this.clone()];
+        call.call(args.get_or_undefined(1), &args_of_it, context)?;
+    }
+    Ok(JsValue::undefined())
+}
