@@ -34,10 +34,11 @@ async fn send(host: &str, head: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(host).await.unwrap();
     let length = body.len();
     let text = format!("{head}content-length: {length}\r\nconnection: close\r\n\r\n{body}");
-    stream.write_all(text.as_bytes()).await.unwrap();
-    let mut said = String::new();
-    stream.read_to_string(&mut said).await.unwrap();
-    said
+    // Who is refused before all was read is cut off behind the answer, perhaps while still sending.
+    let _ = stream.write_all(text.as_bytes()).await;
+    let mut said = Vec::new();
+    let _ = stream.read_to_end(&mut said).await;
+    String::from_utf8(said).unwrap()
 }
 
 async fn get_with(host: &str, path: &str, headers: &str) -> String {
