@@ -90,7 +90,8 @@ impl Listings {
 
     pub(crate) fn load(&self, spec: &Digest) -> Option<Remembered> {
         let file = std::fs::File::open(self.file(spec)).ok()?;
-        let mut text = String::new();
+        let expected = file.metadata().ok()?.len().min(BOUNDS.bytes_max.into());
+        let mut text = String::with_capacity(expected as usize + 1);
         let bounded = file.take(u64::from(BOUNDS.bytes_max) + 1);
         let bytes = { bounded }.read_to_string(&mut text).ok()?;
         Remembered::of(text).filter(|_| bytes <= BOUNDS.bytes_max as usize)

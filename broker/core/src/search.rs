@@ -2,6 +2,7 @@
 //! pattern over the same texts; and beside it, where somebody gives a model, what
 //! the texts mean. Pure, and built once for a set of tools.
 
+mod hash;
 pub mod model;
 mod pattern;
 mod ranker;
@@ -11,6 +12,7 @@ mod vectors;
 mod words;
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 pub use pattern::BadPattern;
@@ -18,6 +20,7 @@ pub use ranker::{Ranker, fused};
 pub use texts::Texts;
 pub use vectors::Vectors;
 
+use hash::Hash;
 use pattern::Pattern;
 
 /// What is known of one tool.
@@ -81,8 +84,10 @@ const PATTERN_TEXT_BYTES_MAX: usize = 2_000;
 /// Answers with places in the order in which the documents were given.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
-    /// What each word adds to the documents that it occurs in.
-    words: HashMap<String, Vec<(usize, f64)>>,
+    /// Where each word stands in `places`.
+    words: HashMap<Arc<str>, Range<usize>, Hash>,
+    /// The documents that a word occurs in, with what it adds to each; word by word.
+    places: Vec<(u32, f64)>,
     documents: usize,
 }
 
@@ -99,19 +104,17 @@ impl Index {
     /// The same of documents that have been read, each by its place in some texts.
     #[must_use]
     pub fn of(documents: &[(Arc<Texts>, usize)]) -> Self {
-        let mut words = frequencies(documents);
+        let mut index = frequencies(documents);
         let count = documents.len() as f64;
-        for places in words.values_mut() {
+        for range in index.words.values() {
+            let places = index.places.get_mut(range.clone()).unwrap_or_default();
             let found = places.len() as f64;
             let rarity = (1.0 + (count - found + 0.5) / (found + 0.5)).ln();
-            for (_, weight) in places.iter_mut() {
+            for (_, weight) in places {
                 *weight = rarity * *weight * (SATURATION + 1.0) / (SATURATION + *weight);
             }
         }
-        Self {
-            words,
-            documents: documents.len(),
-        }
+        index
     }
 
     /// The documents that any word of the query fits, best first.
@@ -122,9 +125,10 @@ impl Index {
         let mut scores = vec![0.0; self.documents];
         for same in words.chunk_by(|a, b| a == b) {
             let said = (same.len() as f64).powf(REPETITION);
-            let places = same.first().and_then(|word| self.words.get(word));
+            let range = same.first().and_then(|word| self.words.get(&**word));
+            let places = range.and_then(|it| self.places.get(it.clone()));
             for (place, weight) in places.into_iter().flatten() {
-                if let Some(score) = scores.get_mut(*place) {
+                if let Some(score) = scores.get_mut(*place as usize) {
                     *score += weight * said;
                 }
             }
@@ -168,42 +172,105 @@ impl Ranker for Index {
 }
 
 /// How often each word occurs in each document, by field, weighted.
-fn frequencies(documents: &[(Arc<Texts>, usize)]) -> HashMap<String, Vec<(usize, f64)>> {
+fn frequencies(documents: &[(Arc<Texts>, usize)]) -> Index {
     let averages = averages(documents);
-    let mut numbers: HashMap<&str, usize> = HashMap::new();
-    // Each of the texts has numbered its words for itself.
-    let mut of_texts: HashMap<*const Texts, Vec<usize>> = HashMap::new();
-    let mut places: Vec<Vec<(usize, f64)>> = Vec::new();
-    for (place, (texts, at)) in documents.iter().enumerate() {
-        let joined = of_texts.entry(Arc::as_ptr(texts)).or_insert_with(|| {
-            let mut number = |word| {
-                let next = numbers.len();
-                *numbers.entry(word).or_insert(next)
-            };
-            texts.words.iter().map(|it| number(it.as_str())).collect()
-        });
-        places.resize_with(numbers.len(), Vec::new);
+    let mut joined = Joined::default();
+    for (place, (texts, at)) in (0..).zip(documents) {
+        let numbers = joined.numbers(texts);
         for (field, (kind, average)) in FIELDS.iter().zip(averages).enumerate() {
             let words = texts.field(*at, field);
             let length = words.len() as f64 / average;
             let weight = kind.weight / (1.0 + kind.length_norm * (length - 1.0));
             for word in words {
-                let number = joined.get(*word as usize);
-                let Some(places) = number.and_then(|it| places.get_mut(*it)) else {
-                    continue;
-                };
-                match places.last_mut().filter(|(at, _)| *at == place) {
-                    Some((_, sum)) => *sum += weight,
-                    None => places.push((place, weight)),
+                if let Some(number) = numbers.get(*word as usize) {
+                    joined.add(*number, place, weight);
                 }
             }
         }
     }
-    let words = numbers.into_iter().filter_map(|(word, number)| {
-        let places = places.get_mut(number).map(std::mem::take)?;
-        Some((word.to_owned(), places))
-    });
-    words.collect()
+    joined.word_by_word(documents.len())
+}
+
+/// The words of several texts, each of which has numbered its words for itself.
+#[derive(Default)]
+struct Joined {
+    words: HashMap<Arc<str>, usize, Hash>,
+    of_texts: HashMap<*const Texts, Arc<[usize]>>,
+    /// Of each word, how many documents it occurs in, and where the last one stands in `found`.
+    counts: Vec<(usize, usize)>,
+    found: Vec<Found>,
+}
+
+/// A word in a document.
+struct Found {
+    word: usize,
+    place: u32,
+    weight: f64,
+}
+
+impl Joined {
+    /// The number of each word of some texts.
+    fn numbers(&mut self, texts: &Arc<Texts>) -> Arc<[usize]> {
+        if let Some(known) = self.of_texts.get(&Arc::as_ptr(texts)) {
+            return Arc::clone(known);
+        }
+        let mut number = |word: &Arc<str>| {
+            let next = self.words.len();
+            *self.words.entry(Arc::clone(word)).or_insert(next)
+        };
+        let numbers: Arc<[usize]> = texts.words.iter().map(&mut number).collect();
+        self.counts.resize(self.words.len(), (0, 0));
+        self.of_texts
+            .insert(Arc::as_ptr(texts), Arc::clone(&numbers));
+        numbers
+    }
+
+    /// One more occurrence, in the document that is read right now.
+    fn add(&mut self, word: usize, place: u32, weight: f64) {
+        let Some((count, last)) = self.counts.get_mut(word) else {
+            return;
+        };
+        let before = self.found.get_mut(*last);
+        match before.filter(|it| it.word == word && it.place == place) {
+            Some(found) => found.weight += weight,
+            None => {
+                *count += 1;
+                *last = self.found.len();
+                self.found.push(Found {
+                    word,
+                    place,
+                    weight,
+                });
+            }
+        }
+    }
+
+    /// With all documents of a word side by side.
+    fn word_by_word(self, documents: usize) -> Index {
+        let mut next = 0;
+        let mut ranges: Vec<Range<usize>> = Vec::with_capacity(self.counts.len());
+        for (count, _) in &self.counts {
+            ranges.push(next..next);
+            next += count;
+        }
+        let mut places = vec![(0, 0.0); self.found.len()];
+        for found in &self.found {
+            let Some(range) = ranges.get_mut(found.word) else {
+                continue;
+            };
+            if let Some(place) = places.get_mut(range.end) {
+                *place = (found.place, found.weight);
+            }
+            range.end += 1;
+        }
+        let words = self.words.into_iter();
+        let words = words.filter_map(|(word, at)| Some((word, ranges.get(at)?.clone())));
+        Index {
+            words: words.collect(),
+            places,
+            documents,
+        }
+    }
 }
 
 /// Words of each field, in the middle of all documents.
@@ -327,6 +394,7 @@ mod tests {
         let joined = Index::of(&places.map(|(texts, at)| (Arc::clone(texts), at)));
         let together = Index::new(documents.into_iter());
         assert_eq!(joined.words, together.words);
+        assert_eq!(joined.places, together.places);
         // And without one of them it is that of the others.
         let fewer = places
             .iter()

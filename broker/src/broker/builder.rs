@@ -340,16 +340,19 @@ impl Builder {
             }),
         };
         let engine = self.engine;
-        let loading = tokio::task::spawn_blocking(move || Sandbox::load_embedded(engine));
+        let load = move || tokio::task::spawn_blocking(move || Sandbox::load_embedded(engine));
+        // While servers are waited for; or while one thread puts together what all have read.
+        let early = (!self.servers_join_later).then(load);
         let embeddings = own_tools::read_embeddings(self.embeddings.take()).await?;
         let specs = self.servers.iter().map(|it| it.spec.clone()).collect();
         let upstream = Upstream::new(specs, &surroundings);
         let roster = self.roster(lock, state.path(), &upstream).await?;
-        let sandbox = loading.await.map_err(|_| BuildError::Interrupted)??;
+        let loading = early.unwrap_or_else(load);
         let sources = self.sources();
         let has_policies = !self.policies.is_empty();
         let checks = AllChecks::new(self.unknown_keys);
         let shelf = Shelf::new(sources, roster, opened, checks)?;
+        let sandbox = loading.await.map_err(|_| BuildError::Interrupted)??;
         let resolver = Resolver::new(&self.flow.roots, &self.servers);
         let idle = self.servers.iter();
         let idle = idle.map(|it| (it.spec.name.clone(), it.idle));

@@ -70,7 +70,11 @@ impl Offered {
 
     /// With what search reads of it.
     pub(super) fn with_texts(self) -> Self {
-        let usable = self.usable().map(|(_, description)| document(description));
+        let usable = self.usable().map(|(_, description)| {
+            // Stubs want to know it, one after the other; here servers are read side by side.
+            let _is_known_from_now_on = description.unwraps();
+            document(description)
+        });
         let texts = Texts::of(&usable.collect::<Vec<_>>());
         Self {
             texts: Some(Arc::new(texts)),

@@ -42,9 +42,11 @@ pub(crate) struct Known {
     pub(crate) servers: Vec<ServerStatus>,
     /// Of those whose tools nobody knows, why.
     pub(super) absent: Vec<Absent>,
-    /// Places in `descriptions`.
-    pub(super) by_name: HashMap<(String, String), usize>,
+    /// Places in `descriptions`, by server and by tool.
+    pub(super) by_name: Arc<ByName>,
 }
+
+pub(super) type ByName = HashMap<String, HashMap<String, usize>>;
 
 impl Known {
     /// What scripts are checked against.
@@ -63,8 +65,8 @@ impl Known {
     }
 
     pub(crate) fn description(&self, tool: &ToolId) -> Option<&Description> {
-        let name = (tool.server.0.to_string(), tool.tool.0.to_string());
-        self.descriptions.get(*self.by_name.get(&name)?)
+        let tools = self.by_name.get(&*tool.server.0)?;
+        self.descriptions.get(*tools.get(&*tool.tool.0)?)
     }
 }
 
@@ -77,6 +79,7 @@ pub(super) struct Shelf {
     says: Says,
     current: RwLock<(Stamp, Arc<Known>)>,
     changes: watch::Sender<u64>,
+    remembers: bool,
 }
 
 /// What the next state is made from.
@@ -141,6 +144,7 @@ impl Shelf {
             fitting(&mut roster, &remembered, assemble, forget).ok_or(error)
         });
         let (known, ruling) = assembled?;
+        let remembers = !roster.remembered().is_empty();
         Ok(Self {
             sources,
             files: opened.files,
@@ -155,7 +159,13 @@ impl Shelf {
             }),
             current: RwLock::new((opened.stamp, Arc::new(known))),
             changes: watch::Sender::new(0),
+            remembers,
         })
+    }
+
+    /// Whether tools of some server were known before any server was there.
+    pub(super) fn remembers(&self) -> bool {
+        self.remembers
     }
 
     /// What the servers say now, in the form of a lock.
@@ -368,7 +378,7 @@ impl Known {
             besides: self.besides.clone(),
             servers: self.servers.clone(),
             absent: self.absent.clone(),
-            by_name: self.by_name.clone(),
+            by_name: Arc::clone(&self.by_name),
         }
     }
 }

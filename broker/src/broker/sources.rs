@@ -1,7 +1,6 @@
 //! From what servers, files and our configuration say to everything that is
 //! known of all tools, and the rules that hold for them.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use airlock_core::decide::Standing;
@@ -17,7 +16,7 @@ use codegen::text::neutralise;
 use super::checks::AllChecks;
 use super::offered::Offered;
 use super::roster::Roster;
-use super::shelf::Known;
+use super::shelf::{ByName, Known};
 use super::status::{ServerState, ServerStatus};
 use super::tools::{Tools, unmatched};
 use super::{BuildError, locked, policies};
@@ -109,10 +108,14 @@ impl Sources {
 fn known(tools: Tools, roster: &Roster, ruling: &Ruling) -> Known {
     let mut besides = ruling.problems.clone();
     besides.extend(tools.problems);
-    let ids = tools.descriptions.iter().enumerate();
-    let by_name: HashMap<_, _> = ids
-        .map(|(place, it)| ((it.server.clone(), it.name.clone()), place))
-        .collect();
+    let mut by_name = ByName::new();
+    for (place, it) in tools.descriptions.iter().enumerate() {
+        let of_server = match by_name.get_mut(&it.server) {
+            Some(of_server) => of_server,
+            None => by_name.entry(it.server.clone()).or_default(),
+        };
+        of_server.insert(it.name.clone(), place);
+    }
     Known {
         standing: Standing {
             catalog: Arc::new(tools.catalog),
@@ -126,7 +129,7 @@ fn known(tools: Tools, roster: &Roster, ruling: &Ruling) -> Known {
         besides,
         absent: absent(roster),
         servers: roster.statuses(),
-        by_name,
+        by_name: Arc::new(by_name),
     }
 }
 

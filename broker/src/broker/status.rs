@@ -1,5 +1,7 @@
 //! How each configured server stands with the broker, as hosts may be told.
 
+use super::Broker;
+
 /// What keeps a server's tools from being called, if anything does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerState {
@@ -31,5 +33,12 @@ impl ServerStatus {
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         self.state == ServerState::Starting && self.tools.is_none()
+    }
+}
+
+impl Broker {
+    /// Whether tools of some server were known at the start, from when it was last seen.
+    pub(crate) fn remembers(&self) -> bool {
+        self.0.servers.shelf.remembers()
     }
 }

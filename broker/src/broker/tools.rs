@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use airlock_core::catalog::{Catalog, Effects, Server, Tool};
-use airlock_core::flow::Sayings;
+use airlock_core::catalog::{Catalog, Effects, Server, Tool, Whose};
+use airlock_core::flow::{Labelling, Sayings};
 use airlock_core::id::{ServerName, ToolId, ToolName};
 use airlock_core::problem::Problem;
 use airlock_core::rules::{Rule, is_match};
@@ -34,6 +34,15 @@ pub(super) struct Tools {
     pub(super) texts: Vec<Option<InTexts>>,
     pub(super) stubs: StubTable,
     pub(super) problems: Vec<Problem>,
+}
+
+/// What is known of a server besides its tools.
+struct Around<'a> {
+    server: &'a ServerName,
+    trust: &'a Trust,
+    pin: &'a Pin,
+    /// Of a tool of which nobody says anything.
+    labelling: &'a Arc<Labelling>,
 }
 
 impl Tools {
@@ -65,19 +74,33 @@ impl Tools {
                 .push(Problem::new("tool-renamed", what, "", ""));
         }
         let offer = |server: &str| offered.iter().find(|offer| offer.server == server);
+        let unlabelled = Arc::new(sayings.of_nobody());
         let mut servers = Vec::with_capacity(table.servers.len());
         for stubs in &table.servers {
             let offer = offer(&stubs.server);
             let trust = offer.map(|offer| offer.trust.clone()).unwrap_or_default();
             let pin = offer.map(|offer| offer.pin.clone()).unwrap_or_default();
+            let name = ServerName(stubs.server.as_str().into());
+            let is_labelled = sayings.is_about(&name);
+            let labelled = |tool: Tool| match tool.whose {
+                Whose::Other if !is_labelled => tool,
+                whose => Tool {
+                    labelling: Arc::new(own::labelling(whose, &tool.id, sayings)),
+                    ..tool
+                },
+            };
+            let around = Around {
+                server: &name,
+                trust: &trust,
+                pin: &pin,
+                labelling: &unlabelled,
+            };
             let known = stubs
                 .tools
                 .iter()
-                .filter_map(|stub| tools.tool(&stubs.server, (&trust, &pin), stub, checks))
-                .map(|tool| labelled(tool, sayings))
-                .map(Arc::new)
+                .filter_map(|stub| tools.tool(&around, stub, checks))
+                .map(|tool| Arc::new(labelled(tool)))
                 .collect();
-            let name = ServerName(stubs.server.as_str().into());
             servers.push(Server {
                 name,
                 global: stubs.global.clone(),
@@ -97,19 +120,13 @@ impl Tools {
         tools
     }
 
-    fn tool(
-        &mut self,
-        server: &str,
-        (trust, pin): (&Trust, &Pin),
-        stub: &ToolStub,
-        checks: &mut AllChecks,
-    ) -> Option<Tool> {
+    fn tool(&self, around: &Around<'_>, stub: &ToolStub, checks: &mut AllChecks) -> Option<Tool> {
         let description = self.descriptions.get(stub.description)?;
         let checks = checks.of(description);
-        let whose = own::whose(server, &stub.wire_name);
+        let whose = own::whose(&around.server.0, &stub.wire_name);
         Some(Tool {
             id: ToolId {
-                server: ServerName(server.into()),
+                server: around.server.clone(),
                 tool: ToolName(stub.wire_name.as_str().into()),
             },
             member: stub.member.clone(),
@@ -119,9 +136,9 @@ impl Tools {
             description_digest: description.digest,
             upstream_digest: description.upstream,
             whose,
-            effects: effects(description, trust),
-            labelling: Arc::default(),
-            pinned: pin.holds(description),
+            effects: effects(description, around.trust),
+            labelling: Arc::clone(around.labelling),
+            pinned: around.pin.holds(description),
             stale: false,
             unwrap: stub.unwrap,
             input: own::checked(whose, checks.input),
@@ -168,14 +185,6 @@ impl Tools {
 
     fn left_out(&mut self, server: &str, why: String) {
         self.problems.push(tool_left_out(server, why));
-    }
-}
-
-fn labelled(tool: Tool, sayings: &Sayings) -> Tool {
-    let labelling = own::labelling(tool.whose, &tool.id, sayings);
-    Tool {
-        labelling: Arc::new(labelling),
-        ..tool
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) struct ServeOptions {
         help_heading = "Tools"
     )]
     disclosure_share: u64,
-    /// How long after the start requests wait for servers that were never seen before
+    /// How long after a start at which no tool is known yet requests wait for all servers
     #[arg(
         long,
         value_name = "TIME",

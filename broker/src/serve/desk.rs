@@ -263,10 +263,11 @@ impl Desk {
         &self.0.latest_list
     }
 
-    /// The tools that are there now; shortly after the start those of all servers, if that
-    /// is soon.
+    /// The tools that are there now; shortly after a start at which none was known, those of all
+    /// servers, if that is soon.
     pub(super) async fn shelf(&self) -> Result<Arc<Shelf>, Refusal> {
-        let filled = |shelf: &Option<Arc<Shelf>>| shelf.as_ref().is_some_and(|it| !it.is_filling());
+        let filled =
+            |shelf: &Option<Arc<Shelf>>| shelf.as_ref().is_some_and(|it| !it.is_waited_for());
         let mut shelf = self.0.shelf.clone();
         let there = async {
             let _ = timeout_at(self.0.start_ends, shelf.wait_for(filled)).await;

@@ -2,7 +2,7 @@
 //! server is a group of its own; further groups and all tags come from tool files.
 //! An answer depends on the request alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
@@ -107,16 +107,16 @@ pub(super) fn tags_of(known: &Known, shown: &Shown) -> Vec<String> {
 /// `groups/list`.
 pub(super) fn groups(shelf: &Shelf) -> Value {
     let mut groups: BTreeMap<String, usize> = BTreeMap::new();
-    let mut servers = Vec::new();
+    let mut servers = BTreeSet::new();
     let known = shelf.broker.known();
     for shown in shelf.tools.iter() {
-        servers.push(shown.tool.id.server.0.to_string());
+        servers.insert(&*shown.tool.id.server.0);
         for group in groups_of(&known, shown) {
             *groups.entry(group).or_default() += 1;
         }
     }
     let entry = |(name, count): (&String, &usize)| {
-        let what = if servers.contains(name) {
+        let what = if servers.contains(name.as_str()) {
             format!("All {count} tools of the server `{name}`")
         } else {
             format!("{count} tools that are used together")

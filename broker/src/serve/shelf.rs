@@ -151,6 +151,12 @@ impl Shelf {
         self.known.servers.iter().any(ServerStatus::is_awaited)
     }
 
+    /// Whether it is worth to wait for those who are still missing: nothing was known at the
+    /// start. Otherwise one server that is slow, or never there, would hold up each start.
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.is_filling() && !self.broker.remembers()
+    }
+
     /// The tool with the digest that its description has now.
     pub(super) fn current(&self, shown: &Shown) -> Arc<Tool> {
         shown.in_catalog(&self.broker.catalog())

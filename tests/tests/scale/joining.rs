@@ -54,6 +54,29 @@ fn servers_that_are_slow_or_never_there_hold_up_nobody_and_join_when_they_are_th
     assert!(!absent.contains("slow"), "{absent}");
 }
 
+#[test]
+fn a_server_that_was_never_seen_holds_up_no_start_at_which_others_are_remembered() {
+    // Longer than anybody waits here.
+    const LONG: [&str; 2] = ["--start-wait", "600s"];
+    let mut site = Site::new();
+    site.server("quick", &[tool("read", "Reads a page.")], "");
+    let found = site
+        .host(&LONG)
+        .call("search_tools", &json!({"query": "page"}));
+    assert!(text(&found).contains("quick.read"), "{found}");
+
+    drawing(&mut site);
+    let mut host = site.host(&LONG);
+    let found = host.call("search_tools", &json!({"query": "page"}));
+    assert!(text(&found).contains("quick.read"), "{found}");
+    let absent = found["structuredContent"]["absent_servers"].to_string();
+    assert!(absent.contains("slow"), "{absent}");
+    let list = host.request("tools/list", &json!({})).to_string();
+    assert!(list.contains("quick (1)"), "{list}");
+    let ran = host.call("run_script", &json!({"code": "return 1 + 1"}));
+    assert!(text(&ran).starts_with('2'), "{ran}");
+}
+
 /// A policy folder: everything is permitted, and one tool is forbidden.
 fn forbidding(site: &Site, tool: &str) -> String {
     let rule =

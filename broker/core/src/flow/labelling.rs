@@ -36,10 +36,9 @@ impl Labelling {
     /// The worst where these labels are in use: who may read anything may read each class.
     #[must_use]
     pub fn worst<'a>(known: impl IntoIterator<Item = &'a Label>) -> Self {
-        Self {
-            reads: Labels::worst().joined(&known.into_iter().cloned().collect()),
-            ..Self::default()
-        }
+        let mut worst = Self::default();
+        worst.reads.join(&known.into_iter().cloned().collect());
+        worst
     }
 
     /// The stricter of two sayings, in each respect.

@@ -12,7 +12,7 @@ use super::label::{Label, Labels};
 use super::labelling::Labelling;
 use crate::catalog::Catalog;
 use crate::facts::Writes;
-use crate::id::ToolId;
+use crate::id::{ServerName, ToolId};
 use crate::rules::is_match;
 
 /// One table: of a server, or of the tools of it whose names fit.
@@ -55,7 +55,19 @@ impl Sayings {
 
     #[must_use]
     pub fn labelling(&self, tool: &ToolId) -> Labelling {
-        self.labelling_over(tool, Labelling::worst(self.classes()))
+        self.labelling_over(tool, self.of_nobody())
+    }
+
+    /// What holds for a tool of which nobody says anything.
+    #[must_use]
+    pub fn of_nobody(&self) -> Labelling {
+        Labelling::worst(self.classes())
+    }
+
+    /// Whether anything is said of a server or of its tools.
+    #[must_use]
+    pub fn is_about(&self, server: &ServerName) -> bool {
+        self.0.iter().any(|saying| *saying.server == *server.0)
     }
 
     /// The same for a tool of which something is known although nobody says anything.

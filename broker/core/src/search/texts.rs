@@ -2,13 +2,15 @@
 //! the part of an index that has to read the texts. It can be made where the
 //! texts come in, so that an index over many servers is only put together.
 
+use std::sync::Arc;
+
 use super::words::Numbered;
 use super::{Document, FIELDS, head};
 
 /// Answers with places in the order in which the documents were given.
 #[derive(Debug, Clone, Default)]
 pub struct Texts {
-    pub(super) words: Vec<String>,
+    pub(super) words: Vec<Arc<str>>,
     /// Of all fields of all documents, one after the other.
     numbers: Vec<u32>,
     /// Where each field ends in `numbers`.

@@ -2,7 +2,9 @@
 //! lower case and cut to its stem, without words that say nothing.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use super::hash::Hash;
 use super::stem::stem;
 
 /// Words that are in every request and in no tool's name. Sorted.
@@ -36,8 +38,10 @@ fn word(piece: &str) -> Option<String> {
 /// for is worked out once: a thousand descriptions repeat a few thousand pieces.
 #[derive(Default)]
 pub(super) struct Numbered<'a> {
-    pieces: HashMap<&'a str, Option<u32>>,
-    numbers: HashMap<String, u32>,
+    pieces: HashMap<&'a str, Option<u32>, Hash>,
+    numbers: HashMap<Arc<str>, u32, Hash>,
+    /// Each under its number.
+    words: Vec<Arc<str>>,
 }
 
 impl<'a> Numbered<'a> {
@@ -49,21 +53,25 @@ impl<'a> Numbered<'a> {
         if let Some(known) = self.pieces.get(piece) {
             return *known;
         }
-        let next = u32::try_from(self.numbers.len()).ok()?;
-        let number = word(piece).map(|word| *self.numbers.entry(word).or_insert(next));
+        let number = word(piece).and_then(|word| self.number_of(&word));
         self.pieces.insert(piece, number);
         number
     }
 
-    /// Each under its number.
-    pub(super) fn into_words(self) -> Vec<String> {
-        let mut words = vec![String::new(); self.numbers.len()];
-        for (word, number) in self.numbers {
-            if let Some(place) = words.get_mut(number as usize) {
-                *place = word;
-            }
+    fn number_of(&mut self, word: &str) -> Option<u32> {
+        if let Some(known) = self.numbers.get(word) {
+            return Some(*known);
         }
-        words
+        let next = u32::try_from(self.words.len()).ok()?;
+        let word: Arc<str> = word.into();
+        self.words.push(Arc::clone(&word));
+        self.numbers.insert(word, next);
+        Some(next)
+    }
+
+    /// Each under its number.
+    pub(super) fn into_words(self) -> Vec<Arc<str>> {
+        self.words
     }
 }
 
@@ -84,8 +92,9 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
 
 /// From where the next piece begins.
 fn from_piece(text: &str) -> &str {
-    let begins = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
-    let at = text.bytes().position(|byte| begins(&byte));
+    let at = text
+        .bytes()
+        .position(|byte| Kind::of(byte) != Kind::Between);
     let rest = at.and_then(|at| text.get(at..)).unwrap_or_default();
     match rest.as_bytes().first() {
         Some(byte) if !byte.is_ascii() => rest.trim_start_matches(|c: char| !c.is_alphanumeric()),
@@ -93,24 +102,58 @@ fn from_piece(text: &str) -> &str {
     }
 }
 
+/// What a byte is to its piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Lower,
+    Upper,
+    Digit,
+    /// Of no piece.
+    Between,
+    /// Of a character that is not ASCII.
+    Beyond,
+}
+
+impl Kind {
+    const fn of(byte: u8) -> Self {
+        match byte {
+            b'a'..=b'z' => Self::Lower,
+            b'A'..=b'Z' => Self::Upper,
+            b'0'..=b'9' => Self::Digit,
+            0x80.. => Self::Beyond,
+            _ => Self::Between,
+        }
+    }
+}
+
 /// Where a piece ends, by its bytes; most texts are nothing but ASCII. Nothing when this one is
 /// not as far as it has to be looked at.
 fn end_in_ascii(text: &str) -> Option<usize> {
-    let mut bytes = text.bytes().enumerate().peekable();
-    let mut before: Option<u8> = None;
-    while let Some((at, byte)) = bytes.next() {
-        let next = bytes.peek().map(|(_, next)| *next);
-        if !byte.is_ascii() || next.is_some_and(|it| !it.is_ascii()) {
-            return None;
+    let mut before: Option<Kind> = None;
+    let mut last = Kind::Between;
+    for (at, byte) in text.bytes().enumerate() {
+        let kind = Kind::of(byte);
+        // An upper-case letter belongs to what follows it where that is lower-case: one is
+        // looked back at when the next is known.
+        match (before, last, kind) {
+            (_, _, Kind::Beyond) => return None,
+            (Some(Kind::Upper), Kind::Upper, Kind::Lower) => return Some(at - 1),
+            _ => {}
         }
-        if let Some(before) = before
-            && is_border(before.into(), byte.into(), next.map(char::from))
-        {
+        if at > 0 && is_border_in_ascii(last, kind) {
             return Some(at);
         }
-        before = Some(byte);
+        before = (at > 0).then_some(last);
+        last = kind;
     }
     Some(text.len())
+}
+
+fn is_border_in_ascii(before: Kind, kind: Kind) -> bool {
+    match (before, kind) {
+        (_, Kind::Between) | (Kind::Lower, Kind::Upper) => true,
+        _ => (before == Kind::Digit) != (kind == Kind::Digit),
+    }
 }
 
 /// The same by its characters.
@@ -177,11 +220,11 @@ mod tests {
         let mut numbered = Numbered::default();
         let read = texts.map(|text| numbered.read(text).collect::<Vec<_>>());
         let words = numbered.into_words();
-        assert_eq!(words, ["read", "file"]);
+        assert_eq!(words, ["read".into(), "file".into()]);
         for (text, numbers) in texts.into_iter().zip(read) {
             let named: Vec<_> = numbers
                 .iter()
-                .map(|it| words[*it as usize].clone())
+                .map(|it| words[*it as usize].to_string())
                 .collect();
             assert_eq!(named, of(text).collect::<Vec<_>>(), "{text}");
         }
