@@ -19,6 +19,8 @@ pub struct Inquiry {
     pub wants: Wants,
     /// Of all that the server asked.
     pub digest: Digest,
+    /// The server has refused the call until this is answered; it is made again then.
+    pub again: bool,
 }
 
 /// What would answer it.

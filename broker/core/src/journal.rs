@@ -183,6 +183,9 @@ pub struct Inquired {
     pub inquiry: InquiryId,
     pub wants: Wants,
     pub asked_digest: Digest,
+    /// The server has refused the call until this is answered; it is made again then, once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -32,7 +32,8 @@ pub enum Reply {
     NotSent { why: String },
     /// The call did not leave: its server describes the tool otherwise than it was decided with.
     Changed,
-    /// A tool of airlock's own has no value to give. `left`: somebody was given the arguments.
+    /// A tool of airlock's own has no value to give, or a person has not done what a server wants
+    /// first. `left`: somebody was given the arguments.
     Failed {
         code: Code,
         message: String,

@@ -19,6 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::carrier::{Carrier, Inquiry, Said, Time};
 use crate::config::Secrets;
 use crate::upstream::inquiry::{self, Behind, InquiryDesk, Raised, Told};
+use crate::upstream::opening::DONE_WALL;
 use crate::upstream::wall::Wall;
 
 type Carried<'a> = LocalBoxFuture<'a, (InquiryId, Option<Said>)>;
@@ -43,6 +44,8 @@ struct Open {
     inquiry: Option<Inquiry>,
     abort: Option<AbortHandle>,
     answer: Option<Told>,
+    /// After a yes it is waited for this: the call is made again then.
+    first: Option<oneshot::Receiver<()>>,
     tell: oneshot::Sender<Told>,
     is_given_up: bool,
 }
@@ -107,11 +110,13 @@ impl<'a> Inquiries<'a> {
             call,
             or,
             mut inquiry,
+            first,
             told: tell,
         } = raised;
         self.latest += 1;
         let (id, wants) = (InquiryId(self.latest), inquiry.wants);
         let digest = canonical::digest(&json!({"wants": wants, "params": inquiry.params}));
+        let again = first.is_some();
         let is_unfit = secrets.strike_whole(&mut inquiry.params);
         let open = Open {
             wants,
@@ -120,6 +125,7 @@ impl<'a> Inquiries<'a> {
             inquiry: Some(inquiry),
             abort: None,
             answer: None,
+            first,
             tell,
             is_given_up: false,
         };
@@ -130,6 +136,7 @@ impl<'a> Inquiries<'a> {
             or,
             wants,
             digest,
+            again,
         })
     }
 
@@ -146,7 +153,14 @@ impl<'a> Inquiries<'a> {
         } else {
             carrier.carry(inquiry, time.clone())
         };
-        let bounded = async move { (id, time.limit(said).await.ok()) };
+        let first = open.first.take();
+        let bounded = async move {
+            let said = time.limit(said).await.ok();
+            if let (Some(done), true) = (first, is_yes(said.as_ref())) {
+                let _ = tokio::time::timeout(DONE_WALL, done).await;
+            }
+            (id, said)
+        };
         let (abort, registration) = AbortHandle::new_pair();
         open.abort = Some(abort);
         self.carried
@@ -168,4 +182,8 @@ impl<'a> Inquiries<'a> {
         // The server may have gone.
         let _ = open.tell.send(told);
     }
+}
+
+fn is_yes(said: Option<&Said>) -> bool {
+    matches!(said, Some(Said::Result(result)) if result["action"] == "accept")
 }

@@ -127,9 +127,14 @@ fn told(body: &Body) -> Option<String> {
             escape::brief(&decided.reasons.join("; "), WHY_CHARS_SHOWN)
         ),
         Body::Inquired(inquired) => format!(
-            "call {}  its server asks for {}",
+            "call {}  its server asks for {}{}",
             inquired.call.0,
-            inquired.wants.in_words()
+            inquired.wants.in_words(),
+            if inquired.again {
+                " first; the call is made again then"
+            } else {
+                ""
+            }
         ),
         Body::InquiryEnded(ended) => format!(
             "call {}  what its server asked for was {}, after {} ms",

@@ -13,6 +13,7 @@ use super::handshake::{Agreed, modern_meta};
 use super::inquiry::{Behind, Whose};
 use super::jsonrpc::{Answer, quoted};
 use super::link::{Link, LinkError, Outgoing};
+use super::news::Newsdesk;
 use super::wall::Wall;
 use super::watching::Wanted;
 use crate::carrier::{Abilities, LogLevel};
@@ -40,6 +41,8 @@ pub(crate) struct Called<'a> {
     pub(crate) arguments: &'a str,
     pub(crate) trace: Option<&'a str>,
     pub(crate) behind: Option<&'a Behind>,
+    /// Where its server says that an address was done with.
+    pub(crate) newsdesk: Option<&'a Newsdesk>,
 }
 
 /// What a server of the newer era has asked for, on the way back to it.

@@ -2,7 +2,7 @@
 //! numbers keep their digits, unknown content keeps its members.
 
 use airlock_core::json::{self, Bounds};
-use airlock_core::outcome::{LostCause, Reply};
+use airlock_core::outcome::{Code, LostCause, Reply};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -61,6 +61,14 @@ fn failure(error: LinkError) -> Reply {
             cause: LostCause::Disconnected,
         },
         LinkError::Lost { why, cause } => Reply::Lost { why, cause },
+        ref unopened @ LinkError::Unopened { was_declined } => Reply::Failed {
+            code: match was_declined {
+                true => Code::Refused,
+                false => Code::Unanswered,
+            },
+            message: unopened.why(),
+            left: true,
+        },
     }
 }
 

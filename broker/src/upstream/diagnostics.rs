@@ -80,6 +80,10 @@ impl Diagnostics {
         }
     }
 
+    pub(super) fn newsdesk(&self) -> Option<&Newsdesk> {
+        self.newsdesk.as_ref()
+    }
+
     pub(crate) fn tell(&self, news: News) {
         if let Some(newsdesk) = &self.newsdesk {
             newsdesk.tell(news);

@@ -255,5 +255,6 @@ fn no_such_thing() -> RpcError {
         code: METHOD_NOT_FOUND,
         message: "it does not tell when a resource changes".to_owned(),
         supported: Vec::new(),
+        data: None,
     }
 }

@@ -47,6 +47,9 @@ pub(crate) struct Raised {
     /// Calls of the same run that it may be about as well.
     pub(crate) or: Vec<CallId>,
     pub(crate) inquiry: Inquiry,
+    /// The call is made again when this is answered, and when its server has said that it was
+    /// done with. None of one that is answered to a server that waits.
+    pub(crate) first: Option<oneshot::Receiver<()>>,
     pub(crate) told: oneshot::Sender<Told>,
 }
 
@@ -181,6 +184,15 @@ impl Behind {
     /// Takes what a server asks to the host, and brings back what the server is told. The
     /// time of all calls that it may be about stands still meanwhile.
     pub(crate) async fn ask(&self, inquiry: Inquiry) -> Told {
+        self.raise(inquiry, None).await
+    }
+
+    /// The same before the call is made again. After a yes it is waited, for a while, for `done`.
+    pub(super) async fn ask_first(&self, inquiry: Inquiry, done: oneshot::Receiver<()>) -> Told {
+        self.raise(inquiry, Some(done)).await
+    }
+
+    async fn raise(&self, inquiry: Inquiry, first: Option<oneshot::Receiver<()>>) -> Told {
         let Ok(_place) = self.desk.room.try_acquire() else {
             return Err(Refused::unanswered("too much is asked at the same time"));
         };
@@ -191,6 +203,7 @@ impl Behind {
             call: self.call,
             or: self.others.iter().map(|(call, _)| *call).collect(),
             inquiry,
+            first,
             told,
         };
         let gone = || Refused::unanswered("nobody waits for the call any more");

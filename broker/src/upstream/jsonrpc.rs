@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+/// Of what an error says besides its message.
+const DATA_BYTES_MAX: usize = 64 * 1024;
 pub(crate) const METHOD_NOT_FOUND: i64 = -32_601;
 pub(crate) const UNSUPPORTED_VERSION: i64 = -32_022;
 
@@ -43,6 +45,8 @@ pub(crate) struct RpcError {
     pub(crate) message: String,
     /// The revisions that the other side names when it refuses ours.
     pub(crate) supported: Vec<String>,
+    /// What it says besides, as JSON text, when that is short.
+    pub(crate) data: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -159,6 +163,11 @@ fn read_error(error: &RawValue) -> Option<RpcError> {
         code: error.code.as_i64().unwrap_or_default(),
         message: error.message,
         supported: detail.map(|detail| detail.supported).unwrap_or_default(),
+        data: error
+            .data
+            .map(RawValue::get)
+            .filter(|it| it.len() <= DATA_BYTES_MAX)
+            .map(str::to_owned),
     })
 }
 

@@ -37,6 +37,9 @@ pub(crate) enum LinkError {
     Status { status: u16, why: String },
     /// It left, and nobody can tell what became of it.
     Lost { why: String, cause: LostCause },
+    /// The server wants an address to be opened first and has done nothing; whoever was asked to
+    /// open it has declined, or has not answered.
+    Unopened { was_declined: bool },
 }
 
 impl LinkError {
@@ -46,6 +49,13 @@ impl LinkError {
                 why.clone()
             }
             Self::SessionGone => "the HTTP session is gone".to_owned(),
+            Self::Unopened { was_declined } => {
+                let what = "the server wants an address to be opened first";
+                match was_declined {
+                    true => format!("{what}, which was declined; it has done nothing"),
+                    false => format!("{what}, and nobody has; it has done nothing"),
+                }
+            }
         }
     }
 
@@ -55,6 +65,7 @@ impl LinkError {
             Self::NotSent { .. } | Self::SessionGone => true,
             Self::Status { status, .. } => *status >= 500,
             Self::Lost { cause, .. } => *cause == LostCause::Disconnected,
+            Self::Unopened { .. } => false,
         }
     }
 

@@ -24,6 +24,7 @@ mod link;
 mod list;
 mod listening;
 pub(crate) mod news;
+pub(crate) mod opening;
 mod pool;
 pub(crate) mod raw;
 mod rounds;

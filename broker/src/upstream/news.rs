@@ -6,7 +6,7 @@ use airlock_core::id::ServerName;
 use airlock_core::json::{self, Bounds};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, oneshot};
 
 /// News that wait for a slow reader.
 const WAITING_MAX: usize = 256;
@@ -61,6 +61,26 @@ impl Newsroom {
 }
 
 impl Newsdesk {
+    /// Says when somebody is done with the address of this name, from now on, as long as it is
+    /// listened to.
+    pub(super) fn hand_on_opened(&self, id: &str, mut done: oneshot::Sender<()>) {
+        let mut news = self.room.read();
+        let wanted = (self.server.clone(), News::Opened(id.to_owned()));
+        tokio::spawn(async move {
+            let told = async {
+                // What was missed may have been it.
+                while news.recv().await.is_ok_and(|told| told != wanted) {}
+            };
+            let is_told = tokio::select! {
+                () = told => true,
+                () = done.closed() => false,
+            };
+            if is_told {
+                let _ = done.send(());
+            }
+        });
+    }
+
     pub(crate) fn tell(&self, news: News) {
         // Where nobody reads, nobody wants to know.
         let _ = self.room.0.send((self.server.clone(), news));

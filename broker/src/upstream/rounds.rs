@@ -1,5 +1,5 @@
-//! Calls that a server of the newer era answers with what it wants to know
-//! first: read, taken to whoever stands behind the call, and handed back.
+//! Calls that a server answers with what it wants first: read, taken to whoever
+//! stands behind the call, and handed back.
 
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use super::connection::{Called, Connection, Given};
 use super::inquiry::{Behind, Refused};
 use super::jsonrpc::Answer;
 use super::link::LinkError;
+use super::opening::Wanted;
 use super::raw::read_object;
 use super::wall::Wall;
 
@@ -47,7 +48,7 @@ struct InputRequired<'a> {
 }
 
 /// A call is made again with what its server asked for, as often as it asks, and over the same
-/// connection. What has arrived once may have done something, whatever becomes of the rest.
+/// connection; and once when addresses were opened that it wanted opened first. What has arrived once may have done something, whatever becomes of the rest.
 pub(super) async fn converse(
     connection: &Connection,
     called: &Called<'_>,
@@ -55,6 +56,7 @@ pub(super) async fn converse(
     wall: &Wall,
 ) -> Result<Answer, LinkError> {
     let mut given: Option<Given> = None;
+    let mut has_opened = false;
     for _ in 0..MAX {
         let answer = connection
             .call(called, given.as_ref(), headers.clone(), wall)
@@ -64,6 +66,17 @@ pub(super) async fn converse(
             Err(refused) if given.is_some() => return Err(LinkError::disconnected(refused.why())),
             answer => answer?,
         };
+        if let Some(wanted) = Wanted::of(&answer) {
+            // Once: whoever has opened it is not asked for ever.
+            if has_opened {
+                return Ok(wanted.still());
+            }
+            if let Some(end) = wanted.open(connection, called).await {
+                return end;
+            }
+            has_opened = true;
+            continue;
+        }
         let Some(wanted) = asked(&answer) else {
             return Ok(answer);
         };

@@ -227,6 +227,7 @@ impl Server {
             arguments,
             trace: asked.trace.as_deref(),
             behind: asked.behind.as_ref(),
+            newsdesk: self.diagnostics.newsdesk(),
         };
         let headers = reading.headers(&asked.tool, arguments);
         let answer = rounds::converse(&connection, &called, headers, &asked.wall).await;

@@ -4,6 +4,7 @@ mod ends;
 mod logging;
 mod news;
 mod offered;
+mod opening;
 mod passing;
 mod side_by_side;
 mod tokens;

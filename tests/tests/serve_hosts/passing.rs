@@ -24,7 +24,7 @@ fn server(home: &Home, era: &str) -> String {
     format!("test={}{era} {}", program.display(), log.display())
 }
 
-fn serving(era: &str) -> Serving {
+pub(super) fn serving(era: &str) -> Serving {
     let home = Home::new();
     let server = server(&home, era);
     let more = ["--server", &server];
@@ -94,7 +94,7 @@ fn a_host_of_the_older_era_is_asked_by_a_request_whichever_era_the_server_is_of(
 }
 
 /// A request of the newer era.
-fn modern(serving: &Serving, mut params: Value, capabilities: &Value) -> Page {
+pub(super) fn modern(serving: &Serving, mut params: Value, capabilities: &Value) -> Page {
     let version = "2026-07-28";
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = version.into();
     params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = capabilities.clone();

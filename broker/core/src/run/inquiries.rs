@@ -69,6 +69,7 @@ impl Run {
             inquiry: inquiry.id,
             wants: inquiry.wants,
             asked_digest: inquiry.digest,
+            again: inquiry.again,
         };
         self.append(Body::Inquired(inquired), false);
         self.out.carry(inquiry.id);

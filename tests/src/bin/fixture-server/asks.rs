@@ -74,6 +74,17 @@ fn address(is_newer: bool, hides: bool) -> Value {
     json!({"method": "elicitation/create", "params": params})
 }
 
+/// Nothing is done before somebody has opened this.
+pub(crate) fn first(id: &Value) -> Value {
+    let address = json!({
+        "mode": "url", "message": "Sign in first", "url": "https://example.com/first",
+        "elicitationId": "theirs",
+    });
+    let data = json!({"elicitations": [address]});
+    let error = json!({"code": -32042, "message": "sign in first", "data": data});
+    json!({"jsonrpc": "2.0", "id": id, "error": error})
+}
+
 fn sample(prompt: &str) -> Value {
     let message = json!({"role": "user", "content": {"type": "text", "text": prompt}});
     let params = json!({"messages": [message], "maxTokens": 100});

@@ -32,6 +32,7 @@ fn main() -> std::io::Result<()> {
         tools: Tools::new(),
         news: News::new(is_newer),
         asking: HashMap::new(),
+        is_opened: false,
     };
     fixture.note(&format!("pid {}", std::process::id()))?;
     for line in std::io::stdin().lock().lines() {
@@ -49,6 +50,8 @@ struct Fixture {
     news: News,
     /// Calls of the older era that wait for what they asked, by their ids.
     asking: HashMap<String, Asking>,
+    /// Somebody is done with the address of `address_first`.
+    is_opened: bool,
 }
 
 struct Asking {
@@ -107,6 +110,14 @@ impl Fixture {
                     _ => {}
                 }
                 match tool {
+                    "address_first" if !self.is_opened => return send(&asks::first(id)),
+                    "opened" => {
+                        self.is_opened = true;
+                        if !self.is_newer {
+                            news::opened()?;
+                        }
+                        return self.call(id, &message["params"]);
+                    }
                     "wait" => return Ok(()),
                     "crash" => std::process::exit(3),
                     _ => return self.call(id, &message["params"]),

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// Named so that the server `test` lists them as the conformance suite calls them.
-const TOOLS: [&str; 27] = [
+const TOOLS: [&str; 29] = [
     "simple_text",
     "image_content",
     "audio_content",
@@ -18,6 +18,8 @@ const TOOLS: [&str; 27] = [
     "elicitation_sep1034_defaults",
     "elicitation_sep1330_enums",
     "elicitation_address",
+    "address_first",
+    "opened",
     "streaming_elicitation",
     "input_required_result_elicitation",
     "input_required_result_sampling",

@@ -17,6 +17,7 @@ fn inquired_of_one_of(number: u32, call: u32, or: &[u32]) -> Event {
         or: or.iter().copied().map(CallId).collect(),
         wants: Wants::Form,
         digest: Digest::of(b"?"),
+        again: false,
     })
 }
 
