@@ -66,16 +66,9 @@ pub(super) struct Empty {
 
 impl Empty {
     pub(super) fn new(context: &mut Context) -> JsResult<Self> {
-        let map = walked("Map", context)?;
-        let set = walked("Set", context)?;
-        let wrong = || JsNativeError::typ().with_message("a map that is none");
-        let map = map
-            .downcast_ref::<OrderedMap<JsValue>>()
-            .ok_or_else(wrong)?;
-        let set = set.downcast_ref::<OrderedSet>().ok_or_else(wrong)?;
         Ok(Self {
-            map: map.clone(),
-            set: set.clone(),
+            map: while_walked("Map", context)?,
+            set: while_walked("Set", context)?,
         })
     }
 
@@ -86,16 +79,19 @@ impl Empty {
     }
 }
 
-/// A new one that the engine's own iterator goes through.
-fn walked(class: &str, context: &mut Context) -> JsResult<JsObject> {
+/// A copy of a new one, from while the engine's own iterator goes through it.
+fn while_walked<M: Members>(class: &str, context: &mut Context) -> JsResult<M> {
     let made_by = context.global_object().get(js_string!(class), context)?;
     let wrong = || JsNativeError::typ().with_message("a class that is none");
     let made_by = made_by.as_constructor().ok_or_else(wrong)?;
     let object = made_by.construct(&[], None, context)?;
     let values = builtin::prototype_of(class, context)?.get(js_string!("values"), context)?;
     let values = values.as_callable().ok_or_else(wrong)?;
-    values.call(&object.clone().into(), &[], context)?;
-    Ok(object)
+    // Collected, it would have gone through.
+    let walks = values.call(&object.clone().into(), &[], context)?;
+    let members = object.downcast_ref::<M>().map(|members| members.clone());
+    drop(walks);
+    Ok(members.ok_or_else(wrong)?)
 }
 
 impl Members for OrderedMap<JsValue> {
@@ -284,4 +280,31 @@ fn walked_now(object: &JsObject) -> Option<Rc<Walked>> {
 
 fn address(object: &JsObject) -> usize {
     std::ptr::from_ref(object.as_ref()).addr()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Now and then what nobody holds is collected while one is made.
+    #[test]
+    fn what_is_deleted_from_what_is_made_anew_always_leaves_a_place() {
+        let mut context = Context::default();
+        for made in 0..20_000 {
+            for _ in 0..made % 5 {
+                let _ = JsObject::with_null_proto();
+            }
+            let empty = Empty::new(&mut context).unwrap();
+            let (mut map, mut set) = (empty.map, empty.set);
+            for member in [1, 2] {
+                map.insert(member.into(), member.into());
+                set.add(member.into());
+            }
+            assert!(map.remove(&1.into()).is_some(), "{made}");
+            assert!(set.delete(&1.into()), "{made}");
+            let places = (map.all_places(), set.all_places());
+            assert_eq!(places, (2, 2), "{made}");
+            assert_eq!((map.members(), set.members()), (1, 1), "{made}");
+        }
+    }
 }
