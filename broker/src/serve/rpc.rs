@@ -128,11 +128,7 @@ pub(super) fn era_of(params: &Value) -> Result<Era, Refusal> {
 }
 
 pub(super) fn unsupported(version: &str) -> Refusal {
-    let spoken: Vec<_> = [MODERN_VERSION]
-        .into_iter()
-        .chain(LEGACY_VERSIONS)
-        .collect();
-    let supported = json!({"supported": spoken, "requested": shown(version)});
+    let supported = json!({"supported": [MODERN_VERSION], "requested": shown(version)});
     Refusal {
         data: Some(supported),
         ..Refusal::new(
