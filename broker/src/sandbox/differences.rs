@@ -28,7 +28,7 @@ pub enum Compared {
 
 use Compared::{LeftOut, Never, NotMadeUp, Unordered};
 
-pub const DIFFERENCES: [EngineDifference; 58] = [
+pub const DIFFERENCES: [EngineDifference; 60] = [
     EngineDifference {
         name: "words of errors",
         boa: "Boa's",
