@@ -48,7 +48,8 @@ struct InputRequired<'a> {
 }
 
 /// A call is made again with what its server asked for, as often as it asks, and over the same
-/// connection; and once when addresses were opened that it wanted opened first. What has arrived once may have done something, whatever becomes of the rest.
+/// connection; and once when addresses were opened that it wanted opened first. What has arrived
+/// once may have done something, whatever becomes of the rest.
 pub(super) async fn converse(
     connection: &Connection,
     called: &Called<'_>,
