@@ -65,6 +65,8 @@ pub struct Inquiry {
     pub wants: Wants,
     /// As the server wrote them; its texts may hold anything.
     pub params: Value,
+    /// What the server calls it among all that it wants at once, where its era has that.
+    pub key: Option<String>,
 }
 
 /// What came back.

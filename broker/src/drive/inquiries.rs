@@ -118,6 +118,7 @@ impl<'a> Inquiries<'a> {
         let digest = canonical::digest(&json!({"wants": wants, "params": inquiry.params}));
         let again = first.is_some();
         let is_unfit = secrets.strike_whole(&mut inquiry.params);
+        inquiry.key = inquiry.key.filter(|key| secrets.strike(key).is_none());
         let open = Open {
             wants,
             may_be_empty: inquiry::may_be_empty(&inquiry.params),

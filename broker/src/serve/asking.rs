@@ -17,7 +17,7 @@ use crate::render::escape;
 pub(super) const METHOD: &str = "elicitation/create";
 
 /// What its keys begin with.
-const KEY: &str = "call-";
+pub(super) const KEY: &str = "call-";
 
 const CONDITION_CHARS_MAX: usize = 2_000;
 /// Arguments that are shown; longer ones are cut, and the cut is named.

@@ -1,7 +1,9 @@
 //! Many hosts over streamable HTTP, in both eras. What may come in at all is
 //! looked at in `gate`; which session it belongs to, in `sessions`.
 
+mod coded;
 mod gate;
+mod mirrored;
 mod oauth;
 mod post;
 mod sessions;

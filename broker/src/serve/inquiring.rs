@@ -2,15 +2,18 @@
 //! server's name in front, and with no text that could pass for one of ours.
 
 mod fields;
+mod keys;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
+
+use keys::Keys;
 
 use super::asking;
 use super::request::Request;
 use super::rpc::put;
+use super::sampling;
 use super::seal;
 use super::session::HostSession;
 use super::wish::{Clock, Wishes};
@@ -35,7 +38,7 @@ pub(super) struct ToHost {
     host: Arc<str>,
     era: Era,
     remarks: Option<Remarks>,
-    latest: AtomicU64,
+    keys: Keys,
 }
 
 impl ToHost {
@@ -53,7 +56,7 @@ impl ToHost {
             host: request.session.id.as_str().into(),
             era: request.era,
             remarks,
-            latest: AtomicU64::new(0),
+            keys: Keys::default(),
         }
     }
 }
@@ -101,18 +104,18 @@ impl Carrier for ToHost {
 
     fn carry(&self, inquiry: Inquiry, time: Time) -> Carrying<'_> {
         Box::pin(async move {
-            let number = self.latest.fetch_add(1, Ordering::Relaxed) + 1;
-            let key = format!("inquiry-{number}");
+            let key = self.keys.next(inquiry.key.as_deref());
             match request(&inquiry) {
                 Ok((method, mut params)) => {
                     if inquiry.wants == Wants::Address {
-                        self.identify(&mut params, &key);
+                        self.identify(&mut params, key.as_str());
                         self.note_to_open(&inquiry, &params);
                     }
                     // Whoever is asked has heard it, whatever comes of the run.
                     self.session.hear_from(&self.broker, &inquiry.server);
                     let clock = Clock::InTurn(time.stand_still());
-                    self.wishes.want_by(key, (method, params), clock).await
+                    let text = key.as_str().to_owned();
+                    self.wishes.want_by(text, (method, params), clock).await
                 }
                 Err(why) => unfit(why),
             }
@@ -168,6 +171,7 @@ mod tests {
             server,
             wants,
             params,
+            key: None,
         })
         .unwrap()
         .1

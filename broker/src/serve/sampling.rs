@@ -11,6 +11,8 @@ use crate::carrier::{Said, Time};
 use crate::extract::{Extracting, Extraction, Extractor};
 
 const METHOD: &str = "sampling/createMessage";
+/// What its keys begin with.
+pub(super) const KEY: &str = "extract-";
 /// Tokens that an answer may have.
 const TOKENS_MAX: u32 = 8_192;
 const SYSTEM: &str = "You turn a value into JSON that fits a JSON Schema. Answer with that JSON and \
@@ -37,7 +39,7 @@ impl Extractor for HostModel {
     fn extract(&self, wanted: Extraction, time: Time) -> Extracting<'_> {
         Box::pin(async move {
             let number = self.latest.fetch_add(1, Ordering::Relaxed) + 1;
-            let key = format!("extract-{number}");
+            let key = format!("{KEY}{number}");
             let asked = (METHOD, params(&wanted));
             match self.wishes.want_by(key, asked, Clock::InHand(time)).await {
                 Said::Result(result) => {

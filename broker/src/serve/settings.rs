@@ -15,7 +15,8 @@ pub enum Mode {
     /// Nothing: tools are called in scripts.
     #[default]
     Code,
-    /// Every tool in minimal form, called directly once it was disclosed.
+    /// Every tool, called directly once it was disclosed: in minimal form, unless everything is
+    /// disclosed at once.
     Progressive,
     /// `call_tool` alone, so that the list never changes.
     Stable,
@@ -84,6 +85,11 @@ impl Settings {
     pub(super) fn sessions_of_one_max(&self) -> usize {
         const SHARE: usize = 4;
         (self.sessions_max / SHARE).max(1)
+    }
+
+    /// Nobody has asked for anything to be said briefly.
+    pub(super) fn lists_whole(&self) -> bool {
+        self.mode == Mode::Progressive && self.disclosure == Disclosure::Full
     }
 
     pub(super) fn tokens_at_once(&self) -> u64 {

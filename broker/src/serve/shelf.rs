@@ -54,6 +54,8 @@ pub(super) struct Shelf {
     vectors: Option<Arc<Vectors>>,
     /// All declarations, when there are so few that they are disclosed at once.
     pub(super) at_once: Option<String>,
+    /// Each tool stands in the list with all that is said of it.
+    pub(super) lists_whole: bool,
     /// Of the list of tools as hosts see it.
     list_digest: Digest,
     /// Of the lists of groups and tags, when somebody has wanted to know.
@@ -84,6 +86,7 @@ impl Shelf {
             index: Arc::new(index),
             vectors: vectors.map(Arc::new),
             at_once: None,
+            lists_whole: settings.lists_whole(),
             list_digest: Digest::of(b""),
             filter_digests: OnceLock::new(),
             by_name: Arc::new(by_name),
@@ -109,6 +112,7 @@ impl Shelf {
             index: Arc::clone(&self.index),
             vectors: self.vectors.clone(),
             at_once: self.at_once.clone(),
+            lists_whole: self.lists_whole,
             list_digest: self.list_digest,
             filter_digests: self.filter_digests.clone(),
             by_name: Arc::clone(&self.by_name),

@@ -117,11 +117,20 @@ pub(crate) fn headers_for(
 ) -> Vec<(String, String)> {
     mirrored
         .iter()
-        .filter_map(|mirrored| {
-            let value = plain_text(find(&mirrored.path, arguments)?)?;
-            Some((format!("Mcp-Param-{}", mirrored.header), encoded(&value)))
-        })
+        .filter_map(|it| Some((it.name(), encoded(&it.text_in(arguments)?))))
         .collect()
+}
+
+impl Mirrored {
+    /// The whole name of the header.
+    pub(crate) fn name(&self) -> String {
+        format!("Mcp-Param-{}", self.header)
+    }
+
+    /// What it says, before it is encoded; none of an argument that is absent or null.
+    pub(crate) fn text_in(&self, arguments: &Map<String, Value>) -> Option<String> {
+        plain_text(find(&self.path, arguments)?)
+    }
 }
 
 fn find<'a>(path: &[String], arguments: &'a Map<String, Value>) -> Option<&'a Value> {

@@ -15,7 +15,7 @@ mod error;
 pub(crate) mod fetch;
 mod following;
 mod handshake;
-mod headers;
+pub(crate) mod headers;
 mod http;
 pub(crate) mod inquiry;
 pub(crate) mod jsonrpc;

@@ -17,6 +17,7 @@ use super::link::LinkError;
 use super::opening::Wanted;
 use super::raw::read_object;
 use super::wall::Wall;
+use crate::carrier::Inquiry;
 
 /// Times that a server may want more before it answers.
 const MAX: usize = 10;
@@ -132,11 +133,19 @@ async fn answered(asked: Asked, behind: Option<&Behind>) -> Option<Given> {
     if asked.requests.is_empty() {
         tokio::time::sleep(PAUSE).await;
     }
-    let read = asked
+    let read = |(key, method, params): (String, String, Option<Box<RawValue>>)| {
+        let inquiry = behind?.read(&method, params.as_deref()).ok()?;
+        let named = Inquiry {
+            key: Some(key.clone()),
+            ..inquiry
+        };
+        Some((key, named))
+    };
+    let inquiries: Vec<_> = asked
         .requests
         .into_iter()
-        .map(|(key, method, params)| Some((key, behind?.read(&method, params.as_deref()).ok()?)));
-    let inquiries: Vec<_> = read.collect::<Option<_>>()?;
+        .map(read)
+        .collect::<Option<_>>()?;
     let asking = inquiries.into_iter().map(|(key, inquiry)| async move {
         let told = behind.ok_or_else(Refused::nobody)?.ask(inquiry).await?;
         Ok::<_, Refused>((key, told))

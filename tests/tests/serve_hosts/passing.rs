@@ -212,6 +212,32 @@ fn all_at_once() {
 }
 
 #[test]
+fn a_servers_own_key_is_kept_and_no_two_questions_of_a_run_have_the_same() {
+    let serving = serving(" --newer");
+    let can = json!({"elicitation": {}});
+    let code = "const ask = (message) => test.elicitation({message});
+        return await Promise.all([ask('Who are you?'), ask('Who else?')])";
+    let mut params = json!({"name": "run_script", "arguments": {"code": code}});
+    let mut asked = Vec::new();
+    let mut said = modern(&serving, params.clone(), &can).answer(1);
+    // In one round, or in two on a machine that is slow.
+    while let Some(requests) = said["inputRequests"].as_object() {
+        let keys = requests.keys().cloned();
+        let answers = keys.clone().map(|key| (key, yes()));
+        params["inputResponses"] = answers.collect::<serde_json::Map<_, _>>().into();
+        params["requestState"] = said["requestState"].clone();
+        asked.push(keys.collect::<Vec<_>>());
+        said = modern(&serving, params.clone(), &can).answer(1);
+    }
+    let value = &said["structuredContent"]["value"];
+    let expected = "state-ok: answer accept";
+    assert_eq!(*value, json!([expected, expected]), "{said}");
+    let apart = vec![vec!["answer".to_owned()]; 2];
+    let together = vec![vec!["answer".to_owned(), "inquiry-1".to_owned()]];
+    assert!([apart, together].contains(&asked), "{asked:?}");
+}
+
+#[test]
 fn a_host_that_cannot_be_asked_is_not_and_the_script_hears_why() {
     let code = "try { return await test.elicitation({message: 'Who are you?'}) }
         catch (e) { return [e.code, e.message] }";

@@ -15,8 +15,9 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::sync::oneshot;
 
+use super::coded::{decoded, text};
 use super::oauth::Caller;
-use super::{Hall, sessions};
+use super::{Hall, mirrored, sessions};
 use crate::serve::handing;
 use crate::serve::peer::{OUTBOX_MESSAGES, Peer};
 use crate::serve::request::Request;
@@ -99,7 +100,7 @@ fn same_version(headers: &HeaderMap, params: &Value) -> Result<(), Refusal> {
     }
 }
 
-fn mismatch(header: &str) -> Refusal {
+pub(super) fn mismatch(header: &str) -> Refusal {
     let message = format!("the header `{header}` does not say what the message says");
     Refusal::new(HEADER_MISMATCH, message)
 }
@@ -142,6 +143,7 @@ struct Asked {
 impl Asked {
     async fn answer(self, hall: Arc<Hall>, headers: &HeaderMap) -> Result<Response, Refusal> {
         self.check_headers(headers)?;
+        self.check_arguments(&hall, headers).await?;
         let now_ms = hall.desk.now_ms();
         let session = match self.era {
             Era::Legacy if self.method == "initialize" => {
@@ -211,6 +213,16 @@ impl Asked {
             if expected.is_some() && decoded(headers, header).as_deref() != expected {
                 return Err(mismatch(header));
             }
+        }
+        Ok(())
+    }
+
+    /// The same of arguments that are to be repeated, where a list says which.
+    async fn check_arguments(&self, hall: &Hall, headers: &HeaderMap) -> Result<(), Refusal> {
+        let is_call = self.era == Era::Modern && self.method == "tools/call";
+        if is_call && hall.desk.settings().lists_whole() {
+            let shelf = hall.desk.shelf().await?;
+            return mirrored::check(&shelf, &self.params, headers);
         }
         Ok(())
     }
@@ -459,42 +471,4 @@ fn is_json(headers: &HeaderMap) -> bool {
     let kind = text(headers, header::CONTENT_TYPE.as_str()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     kind.eq_ignore_ascii_case("application/json")
-}
-
-pub(super) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name)?.to_str().ok()
-}
-
-/// A header that may carry what headers cannot, between `=?base64?` and `?=`.
-fn decoded(headers: &HeaderMap, name: &str) -> Option<String> {
-    let said = text(headers, name)?;
-    let coded = said
-        .strip_prefix("=?base64?")
-        .and_then(|it| it.strip_suffix("?="));
-    match coded {
-        None => Some(said.to_owned()),
-        Some(coded) => String::from_utf8(from_base64(coded)?).ok(),
-    }
-}
-
-fn from_base64(text: &str) -> Option<Vec<u8>> {
-    let value = |byte: u8| match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
-    };
-    let (mut bytes, mut bits, mut held) = (Vec::new(), 0_u32, 0_u32);
-    for byte in text.trim_end_matches('=').bytes() {
-        held = held << 6 | u32::from(value(byte)?);
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            bytes.push(u8::try_from(held >> bits & 0xff).ok()?);
-            held &= (1 << bits) - 1;
-        }
-    }
-    Some(bytes)
 }

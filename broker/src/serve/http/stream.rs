@@ -15,7 +15,7 @@ use futures_util::stream::unfold;
 use serde_json::Value;
 
 use super::oauth::Caller;
-use super::{Hall, post};
+use super::{Hall, coded, post};
 use crate::serve::desk::Desk;
 use crate::serve::feed::Reader;
 use crate::serve::session::HostSession;
@@ -30,7 +30,7 @@ const NOTHING_EVERY: Duration = Duration::from_secs(15);
 const NOTHING: &[u8] = b": nothing\n\n";
 
 pub(super) async fn open(hall: Arc<Hall>, caller: &Caller, headers: &HeaderMap) -> Response {
-    let version = post::text(headers, post::VERSION_HEADER);
+    let version = coded::text(headers, post::VERSION_HEADER);
     if version.is_some_and(|it| !LEGACY_VERSIONS.contains(&it)) {
         // The newer era has no such stream.
         let allowed = [("allow", "POST, DELETE")];
@@ -39,7 +39,7 @@ pub(super) async fn open(hall: Arc<Hall>, caller: &Caller, headers: &HeaderMap) 
     if !accepts_events(headers) {
         return StatusCode::NOT_ACCEPTABLE.into_response();
     }
-    let Some(id) = post::text(headers, post::SESSION_HEADER) else {
+    let Some(id) = coded::text(headers, post::SESSION_HEADER) else {
         let body = post::error_body("there is no session id");
         return (StatusCode::BAD_REQUEST, body).into_response();
     };
@@ -50,7 +50,7 @@ pub(super) async fn open(hall: Arc<Hall>, caller: &Caller, headers: &HeaderMap) 
         let body = post::error_body("the session is over");
         return (StatusCode::NOT_FOUND, body).into_response();
     };
-    let seen = match post::text(headers, LAST_EVENT).map(str::parse) {
+    let seen = match coded::text(headers, LAST_EVENT).map(str::parse) {
         None => None,
         Some(Ok(seen)) => Some(seen),
         Some(Err(_)) => {
@@ -68,7 +68,7 @@ pub(super) async fn open(hall: Arc<Hall>, caller: &Caller, headers: &HeaderMap) 
 }
 
 fn accepts_events(headers: &HeaderMap) -> bool {
-    let accepted = post::text(headers, header::ACCEPT.as_str()).unwrap_or_default();
+    let accepted = coded::text(headers, header::ACCEPT.as_str()).unwrap_or_default();
     let kinds = accepted.split(',').map(|it| it.split(';').next());
     kinds
         .flatten()

@@ -7,6 +7,7 @@ mod resume;
 mod run;
 mod search;
 mod servers;
+mod whole;
 
 use serde_json::{Map, Value, json};
 
@@ -22,6 +23,7 @@ pub(super) use call::call_directly;
 pub(super) use details::{describe_in_script, disclose, look_up};
 pub(super) use run::follow;
 pub(super) use search::search_in_script;
+pub(super) use whole::schema as listed_schema;
 
 const SEARCH: &str = "search_tools";
 const DETAILS: &str = "get_tool_details";
@@ -146,7 +148,7 @@ pub(super) fn list(shelf: &Shelf, mode: Mode, takes_handle: bool) -> Vec<Value> 
         Mode::Code | Mode::Stable => {}
         Mode::Progressive => {
             let known = shelf.broker.known();
-            tools.extend(shelf.tools.iter().map(|shown| minimal(&known, shown)));
+            tools.extend(shelf.tools.iter().map(|shown| listed(shelf, &known, shown)));
         }
     }
     tools
@@ -157,7 +159,15 @@ pub(super) fn filtered(shelf: &Shelf, mode: Mode, filter: &Filter) -> Vec<Value>
     let known = shelf.broker.known();
     let fits = |shown: &&Shown| mode == Mode::Progressive && filter.fits(&known, shown);
     let tools = shelf.tools.iter().filter(fits);
-    tools.map(|shown| minimal(&known, shown)).collect()
+    tools.map(|shown| listed(shelf, &known, shown)).collect()
+}
+
+fn listed(shelf: &Shelf, known: &Known, shown: &Shown) -> Value {
+    let minimal = minimal(known, shown);
+    match shelf.lists_whole {
+        true => whole::of(known, shown, minimal),
+        false => minimal,
+    }
 }
 
 /// Enough to choose by, and nothing of how it is called.

@@ -28,6 +28,30 @@ async fn s3_1_the_list_has_minimal_descriptions_and_no_parameters() {
 }
 
 #[tokio::test]
+async fn where_everything_is_disclosed_at_once_the_list_has_whole_schemas_and_they_are_called() {
+    for way in WAYS {
+        let whole = Settings {
+            disclosure: Disclosure::Full,
+            ..in_mode(Mode::Progressive)
+        };
+        let mut host = Host::connect(way, whole).await;
+        let list = host.request("tools/list", json!({})).await.unwrap();
+        let tools = list["tools"].as_array().unwrap();
+        let named = |name: &str| tools.iter().find(|it| it["name"] == name).unwrap();
+        let echo = named("word_echo");
+        assert_eq!(
+            echo["description"],
+            "Gives its arguments back. It is polite."
+        );
+        let text = &echo["inputSchema"]["properties"]["text"];
+        assert_eq!(text["description"], "Any text", "{way}: {echo}");
+        assert!(echo.get("outputSchema").is_none(), "{echo}");
+        let answered = host.call("word_echo", json!({"text": "a"})).await;
+        assert_eq!(answered["structuredContent"]["text"], "a", "{answered}");
+    }
+}
+
+#[tokio::test]
 async fn s3_1_and_s10_2_a_tool_that_may_never_be_called_is_not_shown() {
     for way in WAYS {
         let mut host = progressive(way).await;

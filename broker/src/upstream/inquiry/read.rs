@@ -56,6 +56,7 @@ pub(super) fn inquiry(
         server: server.clone(),
         wants,
         params,
+        key: None,
     })
 }
 

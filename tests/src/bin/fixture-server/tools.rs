@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// Named so that the server `test` lists them as the conformance suite calls them.
-const TOOLS: [&str; 29] = [
+const TOOLS: [&str; 31] = [
     "simple_text",
     "image_content",
     "audio_content",
@@ -33,6 +33,9 @@ const TOOLS: [&str; 29] = [
     "trigger_prompt_change",
     "wait",
     "crash",
+    "mirrored",
+    // The suite calls it `json_schema_2020_12_tool`: of a server `json`.
+    "schema_2020_12_tool",
 ];
 /// Listed every other time that `trigger_tool_change` was called.
 const NOW_AND_THEN: &str = "now_and_then";
@@ -63,17 +66,44 @@ impl Tools {
 }
 
 fn tool_of(name: &str) -> Value {
+    if name == "schema_2020_12_tool" {
+        return json!({"name": name, "description": "Takes a person.", "inputSchema": person()});
+    }
     let text = json!({"type": "string"});
     let properties = match name {
         "sampling" => json!({"prompt": text}),
         "elicitation" => json!({"message": text}),
         "elicitation_address" => json!({"hidden": {"type": "boolean"}}),
+        "mirrored" => json!({"region": {"type": "string", "x-mcp-header": "Region"}}),
         _ => json!({}),
     };
     json!({
         "name": name,
         "description": format!("Answers for `{name}`."),
         "inputSchema": {"type": "object", "properties": properties, "additionalProperties": false},
+    })
+}
+
+/// With what a schema of 2020-12 may have beside types.
+fn person() -> Value {
+    let texts = ["street", "city"].map(|it| (it, json!({"type": "string"})));
+    let street = Map::from_iter(texts.map(|(name, text)| (name.to_owned(), text)));
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": {"address": {"$anchor": "addressDef", "type": "object", "properties": street}},
+        "properties": {
+            "name": {"type": "string"},
+            "address": {"$ref": "#/$defs/address"},
+            "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+            "phone": {"type": "string"},
+            "email": {"type": "string"},
+        },
+        "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+        "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+        "then": {"required": ["phone"]},
+        "else": {"required": ["email"]},
+        "additionalProperties": false,
     })
 }
 
