@@ -3,6 +3,8 @@
 //! before their server is connected to; a call leaves only when the server still
 //! says the same. So nothing that goes wrong here is an error.
 
+mod words;
+
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -109,15 +111,21 @@ impl Listings {
         let tools = tools.join(",");
         let (says, digests) = (Value::from(says), json!(digests));
         let text = format!(r#"{{"says":{says},"digests":{digests},"tools":[{tools}]}}"#);
-        let is_same = std::fs::read(&path).is_ok_and(|before| before == text.as_bytes());
+        self.replace(&path, text.as_bytes());
+    }
+
+    /// What is the same stays.
+    fn replace(&self, path: &Path, bytes: &[u8]) {
+        let is_same = std::fs::read(path).is_ok_and(|before| before == bytes);
         if is_same || make_private(&self.0).is_err() {
             return;
         }
         // Two processes may do this at once; each writes the whole file, and the last one stays.
-        let unfinished = path.with_extension(std::process::id().to_string());
-        let written = std::fs::write(&unfinished, text);
+        let mut unfinished = path.as_os_str().to_owned();
+        unfinished.push(format!(".{}", std::process::id()));
+        let written = std::fs::write(&unfinished, bytes);
         if written
-            .and_then(|()| std::fs::rename(&unfinished, &path))
+            .and_then(|()| std::fs::rename(&unfinished, path))
             .is_err()
         {
             let _ = std::fs::remove_file(&unfinished);

@@ -81,9 +81,13 @@ pub struct Sandbox {
 
 struct Shared {
     image: GuestImage,
+    bytes: Bytes,
     digest: Digest,
     clock: Clock,
-    pooled: Option<Loaded>,
+    /// Held while the image is loaded.
+    loading: Mutex<()>,
+    /// None in it where there is no pool.
+    pooled: OnceLock<Option<Loaded>>,
     /// For guests beyond the pool, and where there is none.
     unpooled: OnceLock<Loaded>,
 }
@@ -100,13 +104,20 @@ impl Sandbox {
     /// A guest that this program carries. Its bytes are the program's own and are
     /// not hashed again. It is loaded once in a process and shared from then on.
     pub fn load_embedded(engine: JsEngine) -> Result<Self, SandboxError> {
+        let sandbox = Self::embedded(engine)?;
+        sandbox.loaded()?;
+        Ok(sandbox)
+    }
+
+    /// The same, loaded when [`Self::loaded`] is called or a guest is needed.
+    pub(crate) fn embedded(engine: JsEngine) -> Result<Self, SandboxError> {
         static EMBEDDED: Mutex<BTreeMap<JsEngine, Sandbox>> = Mutex::new(BTreeMap::new());
         let mut embedded = EMBEDDED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sandbox) = embedded.get(&engine) {
             return Ok(sandbox.clone());
         }
         let image = engine.image().ok_or(SandboxError::NotCarried(engine))?;
-        let sandbox = Self::load_trusted(image, Bytes::InPlace)?;
+        let sandbox = Self::trusted(image, Bytes::InPlace)?;
         embedded.insert(engine, sandbox.clone());
         Ok(sandbox)
     }
@@ -121,34 +132,51 @@ impl Sandbox {
                 found,
             });
         }
-        Self::load_trusted(image, Bytes::Copied)
+        let sandbox = Self::trusted(image, Bytes::Copied)?;
+        sandbox.loaded()?;
+        Ok(sandbox)
     }
 
-    fn load_trusted(image: GuestImage, bytes: Bytes) -> Result<Self, SandboxError> {
-        let unloadable = |why: String| SandboxError::Unloadable {
-            name: image.name.to_owned(),
-            why,
-        };
+    fn trusted(image: GuestImage, bytes: Bytes) -> Result<Self, SandboxError> {
         let digest = digest_of(&image)
-            .ok_or_else(|| unloadable("its digest is not written as one".to_owned()))?;
+            .ok_or_else(|| unloadable(image, "its digest is not written as one".to_owned()))?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                image,
+                bytes,
+                digest,
+                clock: Clock::start(),
+                loading: Mutex::new(()),
+                pooled: OnceLock::new(),
+                unpooled: OnceLock::new(),
+            }),
+        })
+    }
+
+    /// Returns when guests can be made, or says why they cannot. It computes. What fails is not
+    /// kept.
+    pub(crate) fn loaded(&self) -> Result<(), SandboxError> {
+        let Shared { image, bytes, .. } = *self.shared;
+        let loading = self.shared.loading.lock();
+        let _loading = loading.unwrap_or_else(PoisonError::into_inner);
+        if self.shared.pooled.get().is_some() {
+            return Ok(());
+        }
         // Without the address space for a pool, every guest gets memory of its own.
         let pooled = Engine::new(&pooling())
             .ok()
             .map(|engine| Loaded::load(engine, image, bytes));
-        let shared = Shared {
-            image,
-            digest,
-            clock: Clock::start(),
-            pooled: pooled.transpose()?,
-            unpooled: OnceLock::new(),
-        };
-        if shared.pooled.is_none() {
-            let engine = Engine::new(&unpooled()).map_err(|why| unloadable(format!("{why:#}")))?;
-            let _ = shared.unpooled.set(Loaded::load(engine, image, bytes)?);
+        let pooled = pooled.transpose()?;
+        if pooled.is_none() {
+            let engine = Engine::new(&unpooled());
+            let engine = engine.map_err(|why| unloadable(image, format!("{why:#}")))?;
+            let _ = self
+                .shared
+                .unpooled
+                .set(Loaded::load(engine, image, bytes)?);
         }
-        Ok(Self {
-            shared: Arc::new(shared),
-        })
+        let _ = self.shared.pooled.set(pooled);
+        Ok(())
     }
 
     pub fn name(&self) -> &str {
@@ -188,7 +216,10 @@ impl Sandbox {
     }
 
     fn pooled(&self) -> Option<&Loaded> {
-        self.shared.pooled.as_ref()
+        if self.shared.pooled.get().is_none() {
+            self.loaded().ok()?;
+        }
+        self.shared.pooled.get()?.as_ref()
     }
 
     fn unpooled(&self) -> Option<&Loaded> {
@@ -203,6 +234,13 @@ impl Sandbox {
 
     fn clock(&self) -> Clock {
         self.shared.clock
+    }
+}
+
+fn unloadable(image: GuestImage, why: String) -> SandboxError {
+    SandboxError::Unloadable {
+        name: image.name.to_owned(),
+        why,
     }
 }
 

@@ -20,6 +20,7 @@ use futures_util::future::join_all;
 use serde_json::Value;
 
 use super::checks::AllChecks;
+use super::engine::Engine;
 use super::offered::Offered;
 use super::own::Own;
 use super::roster::{Change, Roster};
@@ -41,7 +42,7 @@ use crate::listing_file::Listings;
 use crate::lock_file::LockFile;
 use crate::program::Program;
 use crate::resolve::Resolver;
-use crate::sandbox::{JsEngine, Sandbox};
+use crate::sandbox::JsEngine;
 use crate::shared_file::SharedFile;
 use crate::telemetry::{Telemetry, TelemetryConfig};
 use crate::tool_files::ToolFiles;
@@ -73,6 +74,7 @@ pub struct Builder {
     telemetry: Option<TelemetryConfig>,
     servers_required: bool,
     servers_join_later: bool,
+    engine_later: bool,
     own: Own,
     extractor: Option<Arc<dyn Extractor>>,
     embeddings: Option<PathBuf>,
@@ -316,6 +318,13 @@ impl Builder {
         self
     }
 
+    /// The broker is then there before scripts can run: see [`Broker::engine_loaded`].
+    #[must_use]
+    pub(crate) fn engine_later(mut self, later: bool) -> Self {
+        self.engine_later = later;
+        self
+    }
+
     pub async fn build(mut self) -> Result<Broker, BuildError> {
         self.own.extraction |= self.own.discovery && self.extractor.is_some();
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
@@ -339,20 +348,16 @@ impl Builder {
                 abilities.from_now_on()
             }),
         };
-        let engine = self.engine;
-        let load = move || tokio::task::spawn_blocking(move || Sandbox::load_embedded(engine));
-        // While servers are waited for; or while one thread puts together what all have read.
-        let early = (!self.servers_join_later).then(load);
+        let engine = Engine::of(self.engine, self.engine_later);
         let embeddings = own_tools::read_embeddings(self.embeddings.take()).await?;
         let specs = self.servers.iter().map(|it| it.spec.clone()).collect();
         let upstream = Upstream::new(specs, &surroundings);
         let roster = self.roster(lock, state.path(), &upstream).await?;
-        let loading = early.unwrap_or_else(load);
         let sources = self.sources();
         let has_policies = !self.policies.is_empty();
         let checks = AllChecks::new(self.unknown_keys);
         let shelf = Shelf::new(sources, roster, opened, checks)?;
-        let sandbox = loading.await.map_err(|_| BuildError::Interrupted)??;
+        let sandbox = engine.sandbox().await?;
         let resolver = Resolver::new(&self.flow.roots, &self.servers);
         let idle = self.servers.iter();
         let idle = idle.map(|it| (it.spec.name.clone(), it.idle));

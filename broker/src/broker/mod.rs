@@ -9,6 +9,7 @@ mod chance;
 mod checked;
 mod checks;
 mod compiled;
+mod engine;
 mod event;
 mod fetch;
 mod going;
@@ -472,9 +473,7 @@ impl Inner {
             None => Box::pin(std::future::ready(Answer::Unanswered)),
         }
     }
-}
 
-impl Inner {
     /// Keeps a grant that was given for more than one run.
     pub(crate) async fn keep(&self, grant: Grant) -> Result<(), String> {
         let shares = self.shares.clone();

@@ -68,18 +68,32 @@ impl Offered {
         }
     }
 
-    /// With what search reads of it.
-    pub(super) fn with_texts(self) -> Self {
-        let usable = self.usable().map(|(_, description)| {
+    /// With what search reads of it, unless that is known already.
+    pub(super) fn with_texts(self, known: Option<Texts>) -> Self {
+        for (_, description) in self.usable() {
             // Stubs want to know it, one after the other; here servers are read side by side.
             let _is_known_from_now_on = description.unwraps();
-            document(description)
+        }
+        let known = known.filter(|it| it.documents() == self.usable().count());
+        let texts = known.unwrap_or_else(|| {
+            let usable = self.usable().map(|(_, description)| document(description));
+            Texts::of(&usable.collect::<Vec<_>>())
         });
-        let texts = Texts::of(&usable.collect::<Vec<_>>());
         Self {
             texts: Some(Arc::new(texts)),
             ..self
         }
+    }
+
+    /// What search reads is read from these: the name of the server, and tools that can be used.
+    pub(super) fn searched(&self) -> Digest {
+        let mut bytes = self.server.as_bytes().to_vec();
+        // No digest begins a name.
+        bytes.push(0);
+        for (_, description) in self.usable() {
+            bytes.extend(description.upstream.0);
+        }
+        Digest::of(&bytes)
     }
 
     /// Each tool as it is stored, and its digest when it can be used.
@@ -165,6 +179,31 @@ mod tests {
         let mut other = tools;
         other[1]["title"] = "C".into();
         assert!(!again.lists(&other));
+    }
+
+    #[test]
+    fn what_search_has_read_before_counts_where_it_can_be_of_these_tools() {
+        let offered = |server: &str, tools: &[Value]| Offered::of(server.into(), tools.to_vec());
+        let bytes = |it: Offered| it.texts.and_then(|it| it.to_bytes());
+        let tools = tools();
+        let read = bytes(offered("s", &tools).with_texts(None));
+        let known = Texts::from_bytes(read.as_deref().unwrap());
+        assert_eq!(bytes(offered("s", &tools).with_texts(known.clone())), read);
+        let fewer = bytes(offered("s", &tools[1..]).with_texts(known));
+        assert_eq!(fewer, bytes(offered("s", &tools[1..]).with_texts(None)));
+        // And it is asked for by all that it is read from.
+        let searched = offered("s", &tools).searched();
+        assert_eq!(remembered(&tools, |_, digest| digest).searched(), searched);
+        assert_ne!(offered("t", &tools).searched(), searched);
+        let mut other = tools;
+        for (member, text) in [("title", "C"), ("description", "D")] {
+            other[1][member] = text.into();
+            assert_ne!(offered("s", &other).searched(), searched, "{member}");
+            other[1].as_object_mut().unwrap().remove(member);
+            other[1]["title"] = "B".into();
+        }
+        other[1]["inputSchema"]["properties"]["x"]["description"] = "E".into();
+        assert_ne!(offered("s", &other).searched(), searched);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use airlock_core::id::ServerName;
 use airlock_core::problem::Problem;
+use airlock_core::search::Texts;
 use codegen::lock::Lock;
 use serde_json::Value;
 
@@ -199,6 +200,9 @@ impl Roster {
         };
         let (spec, says) = (entry.server.spec.digest(), offered.says.as_deref());
         self.listings.store(&spec, says, offered.stored());
+        if let Some(texts) = &offered.texts {
+            self.listings.store_words(&spec, &offered.searched(), texts);
+        }
         self.says.put(server.clone(), reading, offered.digests());
     }
 
@@ -261,7 +265,10 @@ impl Roster {
         }
         let name = server.spec.name.0.to_string();
         let offered = Offered::remembered(name, &remembered.tools);
-        self.placed(server, remembered.says, offered)
+        let words = self
+            .listings
+            .load_words(&server.spec.digest(), &offered.searched());
+        self.placed(server, remembered.says, (offered, words))
     }
 
     /// A server may repeat its credentials in what it says of itself and of its tools, which
@@ -277,11 +284,17 @@ impl Roster {
 
     fn offered_by(&self, server: &Server, says: Option<String>, tools: Vec<Value>) -> Offered {
         let name = server.spec.name.0.to_string();
-        self.placed(server, says, Offered::of(name, tools))
+        self.placed(server, says, (Offered::of(name, tools), None))
     }
 
-    /// With what our configuration and the lock file know of the server.
-    fn placed(&self, server: &Server, says: Option<String>, offered: Offered) -> Offered {
+    /// With what our configuration and the lock file know of the server, and with what search
+    /// has read of its tools before.
+    fn placed(
+        &self,
+        server: &Server,
+        says: Option<String>,
+        (offered, words): (Offered, Option<Texts>),
+    ) -> Offered {
         let target = self.target(server);
         let pin = match &self.lock {
             Some(lock) => Pin::of(lock, &offered.server, &target),
@@ -295,7 +308,7 @@ impl Roster {
             ..offered
         };
         match self.is_searched {
-            true => offered.with_texts(),
+            true => offered.with_texts(words),
             false => offered,
         }
     }

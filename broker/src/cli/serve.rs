@@ -229,6 +229,7 @@ async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) 
     let builder = approvers::elsewhere(Broker::builder(), &config, screen)?;
     let builder = builder
         .servers_join_later(true)
+        .engine_later(true)
         .discovery(true)
         .declared(serve.declared())
         .extraction_by_seat()
@@ -238,6 +239,8 @@ async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) 
     let building = tokio::spawn(async move {
         let broker = builder.build().await.map_err(build_problem)?;
         ready.ready(broker.clone());
+        // Whoever comes to search is not kept waiting for what scripts need.
+        broker.engine_loaded().await.map_err(build_problem)?;
         Ok::<_, Problem>(broker)
     });
     let mut crier = Crier::new(screen, place);

@@ -5,7 +5,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use airlock_core::id::Digest;
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Semaphore, watch};
@@ -45,12 +44,13 @@ const LISTS: [(&str, &str); 3] = [
 #[derive(Debug)]
 pub(super) struct Lists {
     shelves: watch::Receiver<Option<Arc<Shelf>>>,
-    told: Option<[Digest; 3]>,
+    /// Held against the next one when there is one: the first answers do not wait for its digests.
+    told: Option<Arc<Shelf>>,
 }
 
 impl Lists {
     pub(super) fn of(mut shelves: watch::Receiver<Option<Arc<Shelf>>>) -> Self {
-        let told = digest(&shelves.borrow_and_update());
+        let told = shelves.borrow_and_update().clone();
         Self { shelves, told }
     }
 
@@ -58,11 +58,13 @@ impl Lists {
     /// first ones are no change. Never when they will not change any more.
     pub(super) async fn changed(&mut self) -> Vec<&'static str> {
         while self.shelves.changed().await.is_ok() {
-            let now = digest(&self.shelves.borrow_and_update());
-            let (Some(before), Some(now)) = (std::mem::replace(&mut self.told, now), now) else {
+            let now = self.shelves.borrow_and_update().clone();
+            let (Some(before), Some(now)) = (std::mem::replace(&mut self.told, now.clone()), now)
+            else {
                 continue;
             };
-            let lists = before.iter().zip(&now).zip(LISTS);
+            let (before, now) = (before.list_digests(), now.list_digests());
+            let lists = before.into_iter().zip(now).zip(LISTS);
             let changed = lists.filter(|((before, now), _)| before != now);
             let methods: Vec<_> = changed.map(|(_, (_, method))| method).collect();
             if !methods.is_empty() {
@@ -71,10 +73,6 @@ impl Lists {
         }
         std::future::pending().await
     }
-}
-
-fn digest(shelf: &Option<Arc<Shelf>>) -> Option<[Digest; 3]> {
-    shelf.as_ref().map(|it| it.list_digests())
 }
 
 /// Tells a host what it wants to be told, until it goes or serving ends.

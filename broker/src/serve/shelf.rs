@@ -3,7 +3,9 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::panic::resume_unwind;
 use std::sync::{Arc, OnceLock};
+use std::thread;
 
 use airlock_core::catalog::{Catalog, Tool};
 use airlock_core::id::{Digest, ServerName, ToolId, ToolName};
@@ -72,8 +74,12 @@ impl Shelf {
     fn anew(broker: Broker, settings: &Settings, before: Option<&Vectors>) -> Self {
         let known = broker.known();
         let tools = shown(&known);
-        let by_name = names(&tools);
-        let index = index(&known, &tools);
+        let (by_name, index) = thread::scope(|scope| {
+            let indexing = scope.spawn(|| index(&known, &tools));
+            let by_name = names(&tools);
+            let index = indexing.join().unwrap_or_else(|panic| resume_unwind(panic));
+            (by_name, index)
+        });
         let model = broker.embeddings().cloned();
         let vectors = model.map(|model| {
             let documents = tools.iter().map(Shown::without_parameters);

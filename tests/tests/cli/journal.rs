@@ -2,14 +2,14 @@
 //! true after a crash; and no call without it.
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tests::binary::airlock;
 use tests::command::{Home, detached, program, start};
-use tests::patience::PATIENCE;
+use tests::patience::{PATIENCE, wait_until};
 
 use crate::demo;
 
@@ -313,6 +313,28 @@ fn where_files_may_not_grow_the_sandbox_says_so_before_anything_happens() {
         assert!(ended.stderr.contains(part), "no `{part}`\n{ended}");
     }
     assert!(home.journals().is_empty(), "{ended}");
+}
+
+/// Who serves loads the engine after the tools are there, and still says so without being asked
+/// to run anything.
+#[test]
+fn where_files_may_not_grow_nothing_is_served_for_long() {
+    let home = Home::new();
+    let mut command = Command::new(detached());
+    command
+        .args(["sh", "-c", r#"ulimit -f 1024; exec "$@""#, "sh"])
+        .arg(airlock())
+        .args(["serve", "--demo"]);
+    home.dress(&mut command);
+    command.stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    // A host that says nothing, and is there.
+    let _stdin = child.stdin.take();
+    wait_until(|| child.try_wait().unwrap().is_some());
+    let ended = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(30), "{stderr}");
+    assert!(stderr.contains("code: sandbox-unavailable"), "{stderr}");
 }
 
 #[test]

@@ -175,9 +175,10 @@ impl Run {
     }
 
     /// A question is open from when it was put, or from the latest answer to
-    /// any: whoever answers one after the other has the time for each. They are put
-    /// in the order of their calls, so the first one is the first to expire. None outlasts
-    /// the run's patience with humans.
+    /// any, or from when a server last put something to the person that is open still:
+    /// whoever answers one after the other has the time for each. They are put in the order
+    /// of their calls, so the first one is the first to expire. None outlasts the run's
+    /// patience with humans.
     pub(super) fn asks_expire_at_ms(&self) -> Option<u64> {
         let first = *self.calls.asking.first()?;
         let Stage::Asking {
@@ -188,7 +189,8 @@ impl Run {
         else {
             return None;
         };
-        let since_ms = self.latest_answer_ms.max(*since_ms);
+        let busy_since_ms = self.inquiries.person_busy_since_ms().unwrap_or_default();
+        let since_ms = self.latest_answer_ms.max(busy_since_ms).max(*since_ms);
         let at_ms = since_ms.saturating_add(self.spec.limits.ask_wall_ms_max);
         let patience = self.clock.patience_ends_at_ms();
         Some(patience.map_or(at_ms, |ends_ms| at_ms.min(ends_ms)))

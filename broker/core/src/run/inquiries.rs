@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::id::CallId;
-use crate::inquiry::{Inquiry, InquiryEnd, InquiryId};
+use crate::inquiry::{Inquiry, InquiryEnd, InquiryId, Wants};
 use crate::journal::{Body, Inquired, InquiryEnded};
 use crate::limits::INQUIRIES_MAX;
 
@@ -23,6 +23,7 @@ struct Open {
     call: CallId,
     /// Those of the calls that it may be about that are still under way.
     waiting: Vec<CallId>,
+    wants: Wants,
     since_ms: u64,
 }
 
@@ -34,6 +35,12 @@ impl Inquiries {
         calls.sort_unstable();
         calls.dedup();
         u32::try_from(calls.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Since when the person has the last of those in hand that they are to answer.
+    pub(super) fn person_busy_since_ms(&self) -> Option<u64> {
+        let in_hand = self.open.values().filter(|it| is_for_person(it.wants));
+        in_hand.map(|it| it.since_ms).max()
     }
 }
 
@@ -60,6 +67,7 @@ impl Run {
         let open = Open {
             call,
             waiting,
+            wants: inquiry.wants,
             since_ms: self.clock.host_ms(),
         };
         self.inquiries.open.insert(inquiry.id, open);
@@ -80,6 +88,14 @@ impl Run {
         let Some(open) = self.inquiries.open.remove(&inquiry) else {
             return;
         };
+        // Whoever was busy with it has the whole time for what is asked beside it.
+        let was_said = matches!(
+            end,
+            InquiryEnd::Answered | InquiryEnd::Declined | InquiryEnd::Dismissed
+        );
+        if was_said && is_for_person(open.wants) {
+            self.latest_answer_ms = self.clock.host_ms();
+        }
         let ended = InquiryEnded {
             call: open.call,
             inquiry,
@@ -103,4 +119,8 @@ impl Run {
             self.inquiry_ended(inquiry, InquiryEnd::Withdrawn);
         }
     }
+}
+
+fn is_for_person(wants: Wants) -> bool {
+    matches!(wants, Wants::Form | Wants::Address)
 }

@@ -2,6 +2,8 @@
 //! the part of an index that has to read the texts. It can be made where the
 //! texts come in, so that an index over many servers is only put together.
 
+mod stored;
+
 use std::sync::Arc;
 
 use super::words::Numbered;
@@ -33,6 +35,12 @@ impl Texts {
             numbers,
             ends,
         }
+    }
+
+    /// How many they are.
+    #[must_use]
+    pub fn documents(&self) -> usize {
+        self.ends.len() / FIELDS.len()
     }
 
     /// The words of one field of a document, in their order.

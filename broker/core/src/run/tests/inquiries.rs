@@ -104,6 +104,43 @@ fn a_run_puts_only_so_many() {
 }
 
 #[test]
+fn a_question_keeps_its_time_while_the_person_is_busy_with_a_form_and_after_it() {
+    let limits = Limits {
+        ask_wall_ms_max: 100,
+        ..Limits::default()
+    };
+    let mut world = World::start(&["allow fs.read", "ask fs.write"], limits);
+    // One call asks its host for a form; the other is asked about.
+    world.hear(0, waits(&[(0, 0), (1, 1)]));
+    world.hear(60, inquired(1, 1));
+    assert_eq!(world.hear(101, Event::Woke), [""; 0]);
+    world.hear(150, ended(1, InquiryEnd::Answered));
+    assert_eq!(world.hear(249, Event::Woke), [""; 0]);
+    let heard = world.hear(250, Event::Woke);
+    assert_eq!(heard.first().unwrap(), "withdraw 2", "{heard:?}");
+}
+
+#[test]
+fn a_form_that_nobody_fills_in_holds_no_question_open_for_ever() {
+    let limits = Limits {
+        ask_wall_ms_max: 100,
+        ..Limits::default()
+    };
+    let mut world = World::start(&["allow fs.read", "ask fs.write"], limits);
+    world.hear(0, waits(&[(0, 0), (1, 1)]));
+    world.hear(60, inquired(1, 1));
+    assert_eq!(world.hear(159, Event::Woke), [""; 0]);
+    let heard = world.hear(160, Event::Woke);
+    assert_eq!(heard.first().unwrap(), "withdraw 2", "{heard:?}");
+    // Nor does one that expires.
+    let mut world = World::start(&["allow fs.read", "ask fs.write"], limits);
+    world.hear(0, waits(&[(0, 0), (1, 1)]));
+    world.hear(60, inquired(1, 1));
+    let heard = world.hear(130, ended(1, InquiryEnd::Expired));
+    assert!(heard.contains(&"withdraw 2".to_owned()), "{heard:?}");
+}
+
+#[test]
 fn time_in_which_only_the_host_is_waited_for_is_not_the_runs() {
     let limits = Limits {
         run_wall_ms_max: 100,
