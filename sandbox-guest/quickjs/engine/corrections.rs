@@ -18,6 +18,9 @@ pub(crate) const CORRECTED: [(&str, &[Correction]); 2] = [
             SPLICED_COPIES_READ_WITHOUT_ASKING,
             WEAK_REFERENCES_ARE_KEPT,
             WEAK_REFERENCES_ARE_KEPT_WHEN_ASKED,
+            KEYS_COME_BEFORE_VALUES,
+            GROUPS_CLOSE,
+            GROUPS_OF_MAPS_CLOSE,
         ],
     ),
     ("libregexp.c", &[HYPHENS_OUTSIDE_CLASSES]),
@@ -238,6 +241,71 @@ static const JSCFunctionListEntry js_weakref_proto_funcs[] = {",
 }
 
 static const JSCFunctionListEntry js_weakref_proto_funcs[] = {",
+};
+
+/// `{ [key]: value }` makes a text or a symbol of the key before it looks at the value, and once.
+const KEYS_COME_BEFORE_VALUES: Correction = Correction {
+    wrong: "
+        if (js_parse_expr(s))
+            goto fail;
+        if (js_parse_expect(s, ']'))
+            goto fail;
+        name = JS_ATOM_NULL;
+",
+    right: "
+        if (js_parse_expr(s))
+            goto fail;
+        if (js_parse_expect(s, ']'))
+            goto fail;
+        if (allow_method)
+            emit_op(s, OP_to_propkey);
+        name = JS_ATOM_NULL;
+",
+};
+
+/// `Object.groupBy` closes what it goes through when its function fails, makes a key once, and
+/// calls the function on nothing.
+const GROUPS_CLOSE: Correction = Correction {
+    wrong: "
+        k = JS_Call(ctx, cb, ctx->global_obj, 2, args);
+        if (JS_IsException(k))
+            goto exception;
+
+        k = js_dup(k);
+",
+    right: "
+        k = JS_Call(ctx, cb, JS_UNDEFINED, 2, args);
+        if (JS_IsObject(k)) {
+            prop = JS_ToPropertyKey(ctx, k);
+            JS_FreeValue(ctx, k);
+            k = prop;
+            prop = JS_UNDEFINED;
+        }
+        if (JS_IsException(k)) {
+            JS_IteratorClose(ctx, iter, true);
+            goto exception;
+        }
+
+        k = js_dup(k);
+",
+};
+
+/// So does `Map.groupBy`.
+const GROUPS_OF_MAPS_CLOSE: Correction = Correction {
+    wrong: "
+        k = JS_Call(ctx, cb, ctx->global_obj, 2, args);
+        if (JS_IsException(k))
+            goto exception;
+
+        prop = js_map_get(",
+    right: "
+        k = JS_Call(ctx, cb, JS_UNDEFINED, 2, args);
+        if (JS_IsException(k)) {
+            JS_IteratorClose(ctx, iter, true);
+            goto exception;
+        }
+
+        prop = js_map_get(",
 };
 
 /// With the flag `v` some characters need a backslash in a class, and nowhere else: `/a-b/v`.

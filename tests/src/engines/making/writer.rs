@@ -17,7 +17,7 @@ const DECLARED: &str = "let a = 1, b = 'b', c, d = null, n = 2, s = 'abc', l = [
     o = { x: 1, y: { z: 2 } }, m = new Map([['a', 1]]), f = x => x, i = 1; const fs = [];";
 
 /// What is written in the place where it stands, so that `await` and the like may stand in it.
-const IN_PLACE: [&str; 17] = [
+const IN_PLACE: [&str; 18] = [
     "stmt",
     "loopblock",
     "loopstmts",
@@ -35,10 +35,11 @@ const IN_PLACE: [&str; 17] = [
     "args",
     "later",
     "callstmt",
+    "cornercall",
 ];
 
 /// What is no expression, and gets no brackets.
-const BARE: [&str; 33] = [
+const BARE: [&str; 45] = [
     "stmt",
     "stmtplain",
     "stmtplain2",
@@ -72,8 +73,20 @@ const BARE: [&str; 33] = [
     "later",
     "callstmt",
     "consoleuse",
+    "corner",
+    "cornercall",
+    "closes",
+    "jumping",
+    "member",
+    "driven",
+    "taken",
+    "listed",
+    "matched",
+    "written",
+    "timed",
+    "mixed",
 ];
-const WORDS: [&str; 21] = [
+const WORDS: [&str; 22] = [
     "target",
     "key",
     "assign",
@@ -95,6 +108,7 @@ const WORDS: [&str; 21] = [
     "dateget",
     "level",
     "fnname",
+    "arraymethod",
 ];
 
 #[derive(Debug)]
@@ -302,7 +316,7 @@ impl Writer {
 fn is_about(name: &str) -> bool {
     matches!(
         name,
-        "language" | "waiting" | "calls" | "console" | "builtins" | "types" | "use"
+        "language" | "waiting" | "calls" | "console" | "builtins" | "types" | "use" | "corners"
     )
 }
 
