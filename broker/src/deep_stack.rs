@@ -3,7 +3,7 @@
 //! thread of its own, whose stack is only reserved and costs what is used of it.
 
 use codegen::check::{self, Checked, STACK_BYTES_MIN, Surface, Weight};
-use codegen::watch::{self, Followed, Secret, Watched};
+use codegen::watch::{self, Followed, Look, Secret, Watched};
 
 /// The check could not be made for want of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -15,15 +15,15 @@ pub(crate) fn check(name: &str, text: &str, surface: Surface<'_>) -> Result<Chec
 }
 
 /// The watched form of a script, for a second look; `None` when it cannot be had.
-pub(crate) fn watch(script: &str) -> Option<Watched> {
+pub(crate) fn watch(script: &str, look: Look) -> Option<Watched> {
     let secret = secret()?;
-    on_deep_stack(script, || watch::watch(script, secret)).ok()?
+    on_deep_stack(script, || watch::watch(script, secret, look)).ok()?
 }
 
 /// The script as one that says where it is, for a second look at one that met a limit.
-pub(crate) fn follow(script: &str) -> Option<Followed> {
+pub(crate) fn follow(script: &str, from: Option<u64>) -> Option<Followed> {
     let secret = secret()?;
-    on_deep_stack(script, || watch::follow(script, secret)).ok()?
+    on_deep_stack(script, || watch::follow(script, secret, from)).ok()?
 }
 
 /// What a server whose answers the script prints cannot know.

@@ -17,6 +17,7 @@ mod place;
 mod rewrite;
 mod stopped;
 mod ticks;
+mod waiting;
 mod words;
 
 use oxc_allocator::Allocator;
@@ -31,6 +32,7 @@ use heard::Hearing;
 use place::Place;
 pub use stopped::Stopped;
 use ticks::Spot;
+pub use waiting::Waiting;
 
 /// What all names that the watched text adds begin with, and each line that it says.
 const MARK: &str = "look__";
@@ -43,10 +45,26 @@ const QUOTED_ENDS_BYTES: usize = 512;
 /// Names beyond this are told as a stretch is.
 const NAME_CHARS_MAX: usize = 100;
 const ERRORS: &str = include_str!("watch/errors.js");
+/// What stands behind it where more is watched.
+const CLOSER: &str = include_str!("watch/closer.js");
+const WAITS: &str = include_str!("watch/waits.js");
 const LIMITS: &str = include_str!("watch/limits.js");
+/// Where it is written from which pass on what is said.
+const BEGIN: &str = "let next = 1, isExact = false;";
 
 /// Larger scripts are not looked at twice.
 pub const SCRIPT_BYTES_MAX: usize = 256 * 1024;
+
+/// What is watched of a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// What it reads from, calls, takes apart and goes over, where nearly all errors come from.
+    First,
+    /// Its operators, assignments, awaits and classes as well, which makes it several times slower.
+    Closer,
+    /// What it awaits, for one that waits without end.
+    Waits,
+}
 
 /// A watched script.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,6 +108,8 @@ pub struct Found {
     pub stack: Vec<Frame>,
     /// Something inside a call went wrong and nobody saw what: the call is the next best place.
     pub is_around: bool,
+    /// A closer look would say the same.
+    pub is_sure: bool,
 }
 
 /// A function of the script, and where in it something was going on.
@@ -104,15 +124,20 @@ pub struct Frame {
 /// work than it is worth. The caller sees to the stack that [`Weight`] asks for, and takes
 /// another secret each time.
 #[must_use]
-pub fn watch(script: &str, secret: Secret) -> Option<Watched> {
+pub fn watch(script: &str, secret: Secret, look: Look) -> Option<Watched> {
     read(script, |parsed, form| {
         let built = SemanticBuilder::new().build(&parsed.program);
-        let is_one = matches!(form, Form::Function | Form::Module);
         let scoping = built.semantic.scoping();
-        let mut rewriter = rewrite::Rewriter::new(parsed, scoping, is_one);
+        let mut rewriter = rewrite::Rewriter::new(parsed, scoping, look, form);
         rewriter.visit_program(&parsed.program);
         let (text, places) = rewriter.finish()?;
-        let text = framed(form, ERRORS, secret, &own(parsed, text));
+        let more = match look {
+            Look::First => "",
+            Look::Closer => CLOSER,
+            Look::Waits => WAITS,
+        };
+        let watcher = format!("{ERRORS}{more}");
+        let text = framed(form, &watcher, secret, &own(parsed, text));
         let names = scoping.symbol_names().map(str::to_owned).collect();
         Some(Watched {
             text,
@@ -127,21 +152,28 @@ pub fn watch(script: &str, secret: Secret) -> Option<Watched> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Followed {
     pub text: String,
+    script: String,
     spots: Vec<Spot>,
     secret: Secret,
 }
 
-/// The same script, as one that says where it is, for a second look at one that met a limit.
+/// The same script, as one that says where it is, for a second look at one that met a limit. From
+/// a pass on that an earlier look heard of last, it says so at each.
 #[must_use]
-pub fn follow(script: &str, secret: Secret) -> Option<Followed> {
+pub fn follow(script: &str, secret: Secret, from: Option<u64>) -> Option<Followed> {
     read(script, |parsed, form| {
         let is_one = matches!(form, Form::Function | Form::Expression);
         let mut ticker = ticks::Ticker::new(parsed, is_one);
         ticker.visit_program(&parsed.program);
         let (text, spots) = ticker.finish()?;
-        let text = framed(form, LIMITS, secret, &own(parsed, text));
+        let limits = match from {
+            Some(from) => LIMITS.replace(BEGIN, &format!("let next = {from}, isExact = true;")),
+            None => LIMITS.to_owned(),
+        };
+        let text = framed(form, &limits, secret, &own(parsed, text));
         Some(Followed {
             text,
+            script: parsed.text.to_owned(),
             spots,
             secret,
         })
@@ -233,6 +265,12 @@ impl Watched {
         let place = self.places.get(note.place)?;
         Some(words::found(&self.places, &self.names, place, note))
     }
+
+    /// What the script was waiting for when nothing was left to happen.
+    #[must_use]
+    pub fn waiting<'t>(&self, console: impl IntoIterator<Item = &'t str>) -> Option<Waiting> {
+        waiting::of(&self.places, self.secret.lines(console))
+    }
 }
 
 impl Followed {
@@ -244,7 +282,7 @@ impl Followed {
         is_recursion: bool,
     ) -> Option<Stopped> {
         let lines = self.secret.lines(console);
-        stopped::of(&self.spots, lines, is_recursion)
+        stopped::of(&self.script, &self.spots, lines, is_recursion)
     }
 }
 

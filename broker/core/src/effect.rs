@@ -68,8 +68,8 @@ pub enum Event {
     Resolved {
         paths: Vec<ResolvedPath>,
     },
-    /// Where the script was when it met a limit. It comes right before the step or stop that
-    /// says which one.
+    /// Where the script was when it met a limit or could not go on. It comes right before the
+    /// step or stop that says which.
     Located(Whereabouts),
     /// The guest stopped to wait, or ended.
     Stepped {
@@ -126,12 +126,13 @@ pub struct GuestUsage {
     pub memory_bytes_peak: u64,
 }
 
-/// Where a script was when it met a limit.
+/// Where a script was when it met a limit or could not go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Whereabouts {
     pub line: u32,
     pub column: u32,
-    /// Which loops went round, or which functions called each other; empty when neither did.
+    /// Which loops went round, which functions called each other or what was waited for; empty
+    /// when that is not known.
     pub doing: String,
     pub stack: String,
 }

@@ -122,7 +122,10 @@ impl Limits {
                     self.guest_memory_bytes_max
                 )
             }
-            Limit::Stack => format!("the script nests calls deeper than {}", self.recursion_max),
+            Limit::Stack => format!(
+                "the script nests calls deeper than {}, or values deeper than the sandbox can follow",
+                self.recursion_max
+            ),
             Limit::Output => {
                 format!(
                     "the script printed more than {} bytes",

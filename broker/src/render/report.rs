@@ -276,7 +276,7 @@ fn next(code: Code) -> &'static str {
         Code::LimitTime => "do less, or allow more with --timeout",
         Code::LimitCpu => "compute less, or allow more with --limit cpu=…",
         Code::LimitMemory => "keep less in memory, or allow more with --memory",
-        Code::LimitStack => "recurse less deeply, or allow more with --limit recursion=…",
+        Code::LimitStack => "nest less deeply, or allow more with --limit recursion=…",
         Code::LimitOutput => "print less, or allow more with --limit flood=…",
         Code::LimitCalls => "call less often, or allow more with --max-calls",
         Code::LimitPayload => "pass less at a time, or allow more with --limit args=… or value=…",

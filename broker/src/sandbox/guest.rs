@@ -4,13 +4,14 @@ use std::fmt;
 
 use airlock_core::effect::{GuestStop, GuestUsage, Whereabouts};
 use airlock_core::limits::Limit;
+use codegen::watch::Look;
 use sandbox_protocol::codec::{encode_start, split_resume};
 use sandbox_protocol::{Resume, ScriptError, Start, Step, StepState};
 
 use super::Sandbox;
 use super::bounds::{GuestBounds, StopHandle};
 use super::live::{Live, Turn, fault};
-use super::second_look::{self, Recording};
+use super::second_look::{self, Recording, Told};
 
 /// A guest of a sandbox. Dropping it frees everything it has.
 pub struct Guest {
@@ -52,7 +53,8 @@ impl Guest {
         self.usage
     }
 
-    /// Where the script was when it met a limit, as far as that could be found out.
+    /// Where the script was when it met a limit or could not go on, as far as that could be found
+    /// out.
     pub fn whereabouts(&self) -> Option<&Whereabouts> {
         self.whereabouts.as_ref()
     }
@@ -105,6 +107,10 @@ impl Guest {
                         drop(live);
                         self.locate(Limit::Stack);
                     }
+                    StepState::Deadlocked => {
+                        drop(live);
+                        self.look_for_waits();
+                    }
                     _ => {}
                 }
                 Ok(step)
@@ -120,30 +126,48 @@ impl Guest {
     }
 
     fn look_again(&mut self, error: &mut ScriptError) {
-        let Some(bounds) = second_look::bounds(self.bounds, self.usage) else {
-            return;
-        };
-        let Some(told) = self.recording.whole() else {
-            return;
-        };
-        let Ok(mut live) = self.fresh(bounds) else {
-            return;
-        };
-        told.improve(&mut live, error);
+        for look in [Look::First, Look::Closer] {
+            let may_find_more = self.look(|told, live| told.improve(live, error, look));
+            if may_find_more != Some(true) {
+                return;
+            }
+        }
+    }
+
+    fn look_for_waits(&mut self) {
+        self.whereabouts = self.look(|told, live| told.waits(live)).flatten();
+    }
+
+    /// A fresh guest, when there is room for one, with all that the first was told.
+    fn look<T>(&mut self, look: impl FnOnce(Told<'_>, &mut Live) -> T) -> Option<T> {
+        let bounds = second_look::bounds(self.bounds, self.usage)?;
+        let told = self.recording.whole()?;
+        let mut live = self.fresh(bounds).ok()?;
+        let found = look(told, &mut live);
         self.usage.guest_cpu_us += live.usage().guest_cpu_us;
+        Some(found)
     }
 
     fn locate(&mut self, limit: Limit) {
         if !second_look::has_a_place(limit) {
             return;
         }
-        let now_ms = self.sandbox.clock().now_ms();
-        let bounds = second_look::bounds_after(self.bounds, self.usage, limit, now_ms);
-        let Some(told) = self.recording.whole() else {
+        let Some((found, near)) = self.follow(limit, None) else {
             return;
         };
-        if let Ok(mut live) = self.fresh(bounds) {
-            self.whereabouts = told.locate(&mut live, limit);
+        self.whereabouts = Some(found);
+        if near.is_some()
+            && let Some((exact, _)) = self.follow(limit, near)
+        {
+            self.whereabouts = Some(exact);
         }
+    }
+
+    fn follow(&self, limit: Limit, from: Option<u64>) -> Option<(Whereabouts, Option<u64>)> {
+        let now_ms = self.sandbox.clock().now_ms();
+        let bounds = second_look::bounds_after(self.bounds, self.usage, limit, now_ms);
+        let told = self.recording.whole()?;
+        let mut live = self.fresh(bounds).ok()?;
+        told.locate(&mut live, limit, from)
     }
 }

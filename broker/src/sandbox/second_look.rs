@@ -7,7 +7,7 @@
 
 use airlock_core::effect::{GuestStop, GuestUsage, Whereabouts};
 use airlock_core::limits::Limit;
-use codegen::watch::Frame;
+use codegen::watch::{Frame, Look};
 use sandbox_protocol::codec::{decode_start, encode_start};
 use sandbox_protocol::{ConsoleLine, ScriptError, Start, StepState};
 
@@ -124,29 +124,30 @@ struct Again {
 enum End {
     Failed(ScriptError),
     Limit(Limit),
+    Deadlocked,
 }
 
 impl Told<'_> {
     /// Takes over what a watched script finds out about the error. Where it does not come to the
-    /// same end, nothing was found.
-    pub(super) fn improve(mut self, live: &mut Live, error: &mut ScriptError) {
-        let Some(mut watched) = deep_stack::watch(&self.start.script) else {
-            return;
+    /// same end, nothing was found. Whether a closer look could find more.
+    pub(super) fn improve(mut self, live: &mut Live, error: &mut ScriptError, look: Look) -> bool {
+        let Some(mut watched) = deep_stack::watch(&self.start.script, look) else {
+            return false;
         };
         self.start.script = std::mem::take(&mut watched.text);
         let Some(again) = self.again(live) else {
-            return;
+            return false;
         };
         match again.end {
             End::Failed(found) if found.name == error.name && again.calls == self.calls => {}
-            _ => return,
+            _ => return false,
         }
         let console = again.console.iter().map(|line| line.text.as_str());
         let Some(found) = watched.found(console, &error.name) else {
-            return;
+            return true;
         };
         if found.is_around && error.line != 0 {
-            return;
+            return true;
         }
         (error.line, error.column) = (found.line, found.column);
         if !found.is_around {
@@ -155,11 +156,36 @@ impl Told<'_> {
         if let Some(message) = found.message {
             error.message = message;
         }
+        !found.is_sure
     }
 
-    /// Where a script is that says so when it meets the same limit.
-    pub(super) fn locate(mut self, live: &mut Live, limit: Limit) -> Option<Whereabouts> {
-        let mut followed = deep_stack::follow(&self.start.script)?;
+    /// What a script waits for that nothing can settle.
+    pub(super) fn waits(mut self, live: &mut Live) -> Option<Whereabouts> {
+        let mut watched = deep_stack::watch(&self.start.script, Look::Waits)?;
+        self.start.script = std::mem::take(&mut watched.text);
+        let again = self.again(live)?;
+        if !matches!(again.end, End::Deadlocked) || again.calls != self.calls {
+            return None;
+        }
+        let found = watched.waiting(again.console.iter().map(|line| line.text.as_str()))?;
+        Some(Whereabouts {
+            line: found.line,
+            column: found.column,
+            stack: self.stack(&found.stack),
+            doing: found.message,
+        })
+    }
+
+    /// Where a script is that says so when it meets the same limit; `from` is the pass from which
+    /// on it says so at each. With that comes the pass that was heard of last, when an exact look
+    /// would find a place that is nearer.
+    pub(super) fn locate(
+        mut self,
+        live: &mut Live,
+        limit: Limit,
+        from: Option<u64>,
+    ) -> Option<(Whereabouts, Option<u64>)> {
+        let mut followed = deep_stack::follow(&self.start.script, from)?;
         self.start.script = std::mem::take(&mut followed.text);
         let again = self.again(live)?;
         let End::Limit(met) = again.end else {
@@ -172,12 +198,13 @@ impl Told<'_> {
         }
         let console = again.console.iter().map(|line| line.text.as_str());
         let found = followed.stopped(console, limit == Limit::Stack)?;
-        Some(Whereabouts {
+        let whereabouts = Whereabouts {
             line: found.line,
             column: found.column,
             stack: self.stack(&found.stack),
             doing: found.message,
-        })
+        };
+        Some((whereabouts, found.is_near))
     }
 
     fn stack(&self, frames: &[Frame]) -> String {
@@ -211,6 +238,7 @@ impl Told<'_> {
                         StepState::Waiting { .. } => continue,
                         StepState::Failed(error) => End::Failed(error),
                         StepState::StackExhausted => End::Limit(Limit::Stack),
+                        StepState::Deadlocked => End::Deadlocked,
                         _ => return None,
                     }
                 }

@@ -2,8 +2,8 @@
 // script reads from, calls, takes apart or goes over asks here first, and what is
 // about to fail is said on the console before it does. What fails is left to the
 // engine, so that the script sees the error that it saw the first time.
-let look__t, look__s, look__f;
-const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look__p, guard: look__g, over: look__i, all: look__a, name: look__u, thrown: look__x, end: look__e, same: look__v } = (() => {
+let look__t, look__s, look__f, look__made = (made) => made;
+const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look__p, guard: look__g, over: look__i, all: look__a, name: look__u, thrown: look__x, end: look__e, same: look__v, parts: look__parts } = (() => {
   const say = console.debug, json = JSON.stringify, { apply, construct, getPrototypeOf } = Reflect;
   const { keys, getOwnPropertyNames } = Object, { isArray } = Array;
   const map = new WeakMap(), known = map.get.bind(map), keep = map.set.bind(map);
@@ -11,6 +11,9 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
   const [PromiseOf, MapOf, SetOf, DateOf, ErrorOf] = [Promise, Map, Set, Date, Error];
   const isObject = (it) => it !== null && (typeof it === 'object' || typeof it === 'function');
   const isNative = (it) => apply(text, it, []).includes('[native code]');
+  const isMaker = (it) => {
+    try { return typeof it === 'function' && construct(Object, [], it) !== undefined } catch { return false }
+  };
   // The last value of each place, and the calls that are open.
   const last = [], open = [];
   let said = 0, value, valueNote;
@@ -80,10 +83,11 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
       const about = self === undefined ? parent(ups?.[0]) : { parent: describe(self) };
       fail(place, () => it(), () => ({ value: describe(it), ...about }));
     }
-    return follow(place, () => apply(it, self, given), () => (isNative(it) ? given : undefined), ups);
+    return follow(place, () => look__made(apply(it, self, given), it, given), () => (isNative(it) ? given : undefined), ups);
   };
 
   return {
+    parts: { say, json, note, fail, describe, parent, over, last, known, isObject, isNative, apply, text, iterator, later, isArray, PromiseOf, getPrototypeOf },
     same: (it) => it,
     read: (it, place, up) => {
       last[place] = it;
@@ -101,8 +105,8 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
       return call(place, self, it, given);
     },
     make: (place, it, given, up) => {
-      if (typeof it !== 'function') fail(place, () => new it(), () => ({ value: describe(it), ...parent(up) }));
-      return follow(place, () => construct(it, given));
+      if (!isMaker(it)) fail(place, () => new it(), () => ({ value: describe(it), ...parent(up) }));
+      return follow(place, () => construct(it, given), () => (isNative(it) ? [] : undefined));
     },
     apart: (it, place, isList, paths, up) => {
       last[place] = it;
@@ -114,14 +118,16 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
       }
       paths.forEach((path, at) => {
         let here = it, above;
-        for (const key of path) {
-          if (here === null || here === undefined) return;
+        const isInnerList = path[0] === true;
+        for (const key of isInnerList ? path.slice(1) : path) {
+          // What is not a list of its own may be gone over only once.
+          if (here === null || here === undefined || (typeof key === 'number' && !isArray(here))) return;
           above = here;
           here = here[key];
         }
-        if (here === null || here === undefined) {
-          fail(place, () => { const {} = here }, () => ({ path: at, value: describe(here), parent: describe(above) }));
-        }
+        const about = () => ({ path: at, value: describe(here), parent: describe(above) });
+        if (here === null || here === undefined) fail(place, () => { const {} = here }, about);
+        if (isInnerList && typeof here[iterator] !== 'function') fail(place, () => [...here], about);
       });
       return it;
     },
@@ -135,12 +141,12 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
         if (isAsync) return PromiseOf.reject(error);
         throw error;
       }
-      return apply(it, this, given);
+      return look__made(apply(it, this, given), it, given);
     },
     over,
     name: (place, action, it, keys) => {
       try { return action(it, keys) } catch (error) {
-        note(error, place, () => ({ inside: true }));
+        note(error, place, () => ({ name: error?.name, inside: true }));
         throw error;
       }
     },

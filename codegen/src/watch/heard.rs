@@ -27,7 +27,7 @@ pub(super) struct Note {
     note: u32,
     pub(super) place: usize,
     /// The error's name, where the engine made it.
-    name: Option<String>,
+    pub(super) name: Option<String>,
     pub(super) value: Option<Value>,
     /// What the value was read from.
     pub(super) parent: Option<Value>,
@@ -38,6 +38,10 @@ pub(super) struct Note {
     /// It came from somewhere in what was called here.
     pub(super) around: bool,
     pub(super) thrown: bool,
+    /// What an operator was given.
+    pub(super) operands: Vec<Value>,
+    /// Why a member could not be set.
+    pub(super) refused: String,
     /// Which argument was missing.
     pub(super) missing: Option<usize>,
     /// The calls that were open, innermost first.

@@ -4,7 +4,8 @@
 const { step: look__s, start: look__b, round: look__l, enter: look__f, end: look__e } = (() => {
   const say = console.debug, json = JSON.stringify;
   const rounds = [], entered = [], outer = [];
-  let at = 0, loop, steps = 0, next = 1;
+  let at = 0, loop, steps = 0;
+  let next = 1, isExact = false;
   // The loops that are going round, innermost first.
   const around = () => {
     const loops = [];
@@ -15,8 +16,8 @@ const { step: look__s, start: look__b, round: look__l, enter: look__f, end: look
     steps += 1;
     if (steps < next) return;
     // Every one at first, and later one in thirty-two.
-    next = steps + 1 + (steps > 500 ? steps >> 5 : 0);
-    say('look__' + json({ at, loops: around(), entered: entered.slice(-12) }));
+    next = steps + 1 + (!isExact && steps > 500 ? steps >> 5 : 0);
+    say('look__' + json({ at, steps, loops: around(), entered: entered.slice(-12) }));
   };
   return {
     step: (place) => {

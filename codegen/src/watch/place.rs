@@ -31,10 +31,12 @@ pub(super) enum What {
     New {
         callee: String,
     },
-    /// `{ a } = of`; `inner` are the patterns inside, and what each takes apart.
+    /// `{ a } = of`; `inner` are the patterns inside, and what each takes apart. A loop does that
+    /// with each value of what it goes over.
     Apart {
         pattern: String,
         of: String,
+        is_each: bool,
         inner: Vec<Inner>,
     },
     /// A parameter that takes its argument apart.
@@ -54,6 +56,56 @@ pub(super) enum What {
     /// A tool of a server.
     Tool,
     Throw,
+    /// `left operator right`; one that stands before its only operand has no right.
+    Operation {
+        operator: String,
+        left: String,
+        right: Option<String>,
+    },
+    /// `${of}` in a template.
+    Held {
+        of: String,
+    },
+    /// A name that is given a value for the second time.
+    Constant {
+        name: String,
+        declared_in_line: u32,
+    },
+    /// `of.member = …`
+    Write {
+        of: String,
+        member: String,
+    },
+    /// `class … extends of`
+    Extends {
+        of: String,
+    },
+    /// `super(…)`
+    Super,
+    /// `this` before `super(…)`
+    This,
+    /// `of.#name`
+    Private {
+        of: String,
+        name: String,
+    },
+    /// A pattern in a pattern, of which only the name is known that it is taken from.
+    Inside {
+        pattern: String,
+        from: Option<String>,
+    },
+    /// `await of`, or what an asynchronous function returns.
+    Wait {
+        of: String,
+        kind: WaitKind,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WaitKind {
+    Await,
+    Return,
+    ForAwait,
 }
 
 /// An argument of a call.
@@ -69,7 +121,16 @@ pub(super) struct Inner {
     pub(super) line: u32,
     pub(super) column: u32,
     pub(super) pattern: String,
-    pub(super) path: Vec<String>,
+    /// It takes a list apart.
+    pub(super) is_list: bool,
+    pub(super) path: Vec<Step>,
+}
+
+/// From what is taken apart to a part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    Name(String),
+    Index(usize),
 }
 
 /// A value that was read as a member of another.

@@ -2,10 +2,14 @@
 //! stands, and no line is added or taken away.
 
 mod calls;
+mod classes;
 mod members;
 mod names;
+mod operations;
 mod patterns;
 mod visit;
+mod waits;
+mod writes;
 
 use std::collections::HashMap;
 
@@ -16,10 +20,10 @@ use oxc_span::{GetSpan, Span};
 
 use super::budget::{Budget, TEXT_BYTES_MAX};
 use super::place::{From, Place, What};
-use super::{quote, shorten};
-use crate::check::is_global;
+use super::{Look, quote, shorten};
 use crate::check::lines::Lines;
 use crate::check::parse::Parsed;
+use crate::check::{Form, is_global};
 
 /// What takes the place of a stretch of the script.
 struct Edit {
@@ -32,6 +36,7 @@ pub(super) struct Rewriter<'s> {
     lines: Lines<'s>,
     scoping: &'s Scoping,
     edits: Vec<Edit>,
+    look: Look,
     pub(super) budget: Budget,
     pub(super) places: Vec<Place>,
     /// The places of parameters that take something apart, by where they begin.
@@ -43,16 +48,37 @@ pub(super) struct Rewriter<'s> {
     functions: Vec<String>,
     next_function: Option<String>,
     classes: Vec<String>,
+    /// What has to be known of the functions around.
+    around: Vec<Around>,
+    is_derived_class: bool,
+    /// The next function is a constructor of such a class.
+    begins_derived: bool,
+    /// The names whose first value is being made.
+    beginning: Vec<SymbolId>,
+    /// Operators inside operators.
+    operators: usize,
     is_one_function: bool,
+    is_one_expression: bool,
+}
+
+/// A function around.
+#[derive(Debug, Clone, Copy, Default)]
+struct Around {
+    is_async: bool,
+    /// Where it begins, when it can be called before that.
+    hoisted_at: Option<u32>,
+    /// The constructor of a class that extends another, or inside one.
+    is_derived: bool,
 }
 
 impl<'s> Rewriter<'s> {
-    pub(super) fn new(parsed: &Parsed<'s>, scoping: &'s Scoping, is_one_function: bool) -> Self {
+    pub(super) fn new(parsed: &Parsed<'s>, scoping: &'s Scoping, look: Look, form: Form) -> Self {
         Self {
             script: parsed.text,
             lines: Lines::new(parsed.text, parsed.shift),
             scoping,
             edits: Vec::new(),
+            look,
             budget: Budget::default(),
             places: Vec::new(),
             given: HashMap::new(),
@@ -61,7 +87,13 @@ impl<'s> Rewriter<'s> {
             functions: Vec::new(),
             next_function: None,
             classes: Vec::new(),
-            is_one_function,
+            around: Vec::new(),
+            is_derived_class: false,
+            begins_derived: false,
+            beginning: Vec::new(),
+            operators: 0,
+            is_one_function: matches!(form, Form::Function | Form::Module),
+            is_one_expression: form == Form::Expression,
         }
     }
 
@@ -83,6 +115,10 @@ impl<'s> Rewriter<'s> {
         let mut written = span.start;
         for edit in edits {
             out.push_str(self.slice(written, edit.span.start));
+            if out.ends_with(is_of_a_word) && edit.text.starts_with(is_of_a_word) {
+                // As in `return-a`.
+                out.push(' ');
+            }
             out.push_str(&edit.text);
             written = edit.span.end;
         }
@@ -120,9 +156,21 @@ impl<'s> Rewriter<'s> {
     fn object_text(&self, it: &Expression<'_>) -> String {
         let text = self.quote(it.span());
         match it {
-            Expression::AwaitExpression(_) => format!("({text})"),
+            Expression::AwaitExpression(_)
+            | Expression::LogicalExpression(_)
+            | Expression::BinaryExpression(_)
+            | Expression::ConditionalExpression(_)
+            | Expression::AssignmentExpression(_)
+            | Expression::UnaryExpression(_)
+            | Expression::YieldExpression(_)
+            | Expression::ArrowFunctionExpression(_)
+            | Expression::SequenceExpression(_) => format!("({text})"),
             _ => text,
         }
+    }
+
+    fn is_closer(&self) -> bool {
+        self.look == Look::Closer
     }
 
     fn place(&mut self, at: u32, what: What, from: Option<From>) -> usize {
@@ -173,7 +221,9 @@ impl<'s> Rewriter<'s> {
     /// Whether a value can be missing here at all.
     fn is_certain(&self, it: &Expression<'_>) -> bool {
         match it.get_inner_expression() {
-            Expression::Identifier(name) => self.symbol(name).is_none() && is_global(&name.name),
+            Expression::Identifier(name) => {
+                self.symbol(name).is_none() && is_global(&name.name) && name.name != "undefined"
+            }
             Expression::StringLiteral(_)
             | Expression::TemplateLiteral(_)
             | Expression::NumericLiteral(_)
@@ -187,6 +237,10 @@ impl<'s> Rewriter<'s> {
             _ => false,
         }
     }
+}
+
+fn is_of_a_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '$'
 }
 
 /// `, 3` for a value that was read at place 3.

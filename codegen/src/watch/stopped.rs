@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::Frame;
 use super::ticks::Spot;
+use super::{Frame, quote};
 
 /// Loops around loops that are told.
 const LOOPS_MAX: usize = 3;
@@ -15,6 +15,8 @@ const ENTERED_MAX: usize = 64;
 #[serde(default)]
 struct Last {
     at: usize,
+    /// How often it has passed somewhere.
+    steps: u64,
     /// The loops that are going round, innermost first, each with how often it has.
     loops: Vec<(usize, Option<u64>)>,
     entered: Vec<usize>,
@@ -28,9 +30,13 @@ pub struct Stopped {
     /// What goes on there; empty when the place says it all.
     pub message: String,
     pub stack: Vec<Frame>,
+    /// No function calls itself: the place is that of the last that was said, which an exact look
+    /// from this pass on finds.
+    pub is_near: Option<u64>,
 }
 
 pub(super) fn of<'t>(
+    script: &str,
     spots: &[Spot],
     lines: impl Iterator<Item = &'t str>,
     is_recursion: bool,
@@ -42,8 +48,15 @@ pub(super) fn of<'t>(
     if is_recursion {
         let calling = calling(spots, &last);
         // The outermost of those that call each other stands for all.
-        let spot = calling.first().copied().unwrap_or(at);
-        return Some(stopped(spot, recursion(&calling)));
+        if let Some(spot) = calling.first() {
+            return Some(stopped(spot, recursion(&calling)));
+        }
+        let text = quote(script, at.span);
+        let message = format!("`{text}` meets a value that is nested that deeply");
+        return Some(Stopped {
+            is_near: Some(last.steps),
+            ..stopped(at, message)
+        });
     }
     Some(stopped(at, turns(spots, &last, at)))
 }
@@ -60,6 +73,7 @@ fn stopped(spot: &Spot, message: String) -> Stopped {
         column,
         message,
         stack: vec![frame],
+        is_near: None,
     }
 }
 

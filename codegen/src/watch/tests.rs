@@ -6,7 +6,11 @@ const SECRET: Secret = Secret(0xAB);
 
 /// The watched script without the watcher and what is around it.
 fn watched(script: &str) -> String {
-    let text = watch(script, SECRET).unwrap().text;
+    seen(script, Look::First)
+}
+
+fn seen(script: &str, look: Look) -> String {
+    let text = watch(script, SECRET, look).unwrap().text;
     let (_, own) = text.split_once("})();\ntry {\n").unwrap();
     let (own, _) = own.rsplit_once("\n} catch").unwrap();
     own.to_owned()
@@ -99,11 +103,11 @@ fn no_line_is_added_or_taken_away() {
 
 #[test]
 fn what_cannot_be_watched_is_not() {
-    let watch = |script: &str| watch(script, SECRET);
+    let watch = |script: &str| watch(script, SECRET, Look::First);
     assert_eq!(watch("look__r(1)"), None);
     assert_eq!(watch(r"const loo\u006b__r = 1; return q.a"), None);
     assert_eq!(watch(r"return \u{6c}ook__t"), None);
-    assert_eq!(follow(r"loo\u006b__l(1)", SECRET), None);
+    assert_eq!(follow(r"loo\u006b__l(1)", SECRET, None), None);
     assert!(watch(r"return q.look + '\u006b__'").is_some());
     assert_eq!(watch("let x: number = 1"), None);
     assert_eq!(watch("let = = 1"), None);
@@ -113,7 +117,7 @@ fn what_cannot_be_watched_is_not() {
 
 #[test]
 fn what_is_said_is_believed_as_far_as_it_has_the_form() {
-    let watched = watch("let a = {}\nreturn a.b.c", SECRET).unwrap();
+    let watched = watch("let a = {}\nreturn a.b.c", SECRET, Look::First).unwrap();
     let found = |lines: &[&str]| watched.found(lines.iter().copied(), "TypeError");
     let note = r#"look__00000000000000ab{"note":1,"place":1,"name":"TypeError","value":{"kind":"undefined"},"parent":{"kind":"object","keys":["total"],"of":1}}"#;
     let message = found(&[note]).unwrap().message.unwrap();
@@ -139,7 +143,7 @@ fn what_is_said_is_believed_as_far_as_it_has_the_form() {
 
 /// The followed script without the watcher and what is around it.
 fn followed(script: &str) -> String {
-    let text = follow(script, SECRET).unwrap().text;
+    let text = follow(script, SECRET, None).unwrap().text;
     let (_, own) = text.split_once("})();\ntry {\n").unwrap();
     let (own, _) = own.rsplit_once("\n} catch").unwrap();
     own.to_owned()
@@ -192,7 +196,7 @@ fn statements_rounds_and_functions_are_followed() {
 #[test]
 fn where_a_script_was_stopped_is_what_it_said_last() {
     let script = "let a = 1\nwhile (a) {\n  a += 1\n}\nfunction f() { f() }";
-    let followed = follow(script, SECRET).unwrap();
+    let followed = follow(script, SECRET, None).unwrap();
     let stopped = |line: &str, is_recursion| {
         followed.stopped([line, "look__00000000000000ab[", "else"], is_recursion)
     };
@@ -232,9 +236,18 @@ fn what_is_made_can_be_parsed() {
         "if (a) do x(); while (0); else y()",
         "for (;;) if (a) for (const b of c) if (b) break; else continue\nelse d()",
         "async function f(s) { await s.m[await g()](await h()); s?.[yes?.(await i())]?.() }\nfunction* j(s) { srv[yield 1](yield 2) }",
+        "const f = (a) => {\n  return-a\n};\nf(typeof+f)\n~f;void-f(1)\n`${f}`\nf`${-f}`",
+        "let i, o = {};\no.a =\n i +\n o.b\no[await i] += await o; o.c ??= 1; i = (-i) ** 1 || (i, o) in o; i++\no.d.e **= 2",
+        "class A extends f(1) { #p = 1; static s = this; constructor(a) { super(a\n); this.b = () => this.#p; this.#p += -a } has(o) { return #p in o && o?.#p.q && o.#m?.(1) && super.has(o) } #m() {} set x([a, { b: [c] = [] }]) { super.y = a } }",
+        "for (const [a, { b }] of c) for (const { d: [e] } of [f\n]) if (a < b instanceof e) continue; else for await (const { g } of h) i",
+        "async function* f({ a: { b }, c: [d, , ...e] }, [g = await_] = []) { yield* a; return await b }\nconst g = async () => ({ a: await f() }), h = async (x) => x\nconst { k: { l: [m] }, ...n } = g ?? h",
+        "const k = 1; k += 2; k--; ({ k } = k); [k] = [k]; for (const a in { k }) a; label: { break label }",
         "x: for (;;) y: while (1) { if (a) continue x; else z: do break y; while (b) }",
     ] {
-        for text in [watched(script), followed(script)] {
+        let looks = [Look::First, Look::Closer, Look::Waits];
+        let watched = looks.map(|look| seen(script, look));
+        for text in watched.into_iter().chain([followed(script)]) {
+            assert_eq!(text.lines().count(), script.lines().count(), "{text}");
             let allocator = Allocator::default();
             let parsed = parse::parse(&allocator, "script.js", &text);
             assert!(parsed.is_ok(), "{text}");
@@ -245,7 +258,7 @@ fn what_is_made_can_be_parsed() {
 #[test]
 fn only_lines_with_the_secret_are_heard() {
     let script = "let a = {}\nreturn a.b.c";
-    let watched = watch(script, SECRET).unwrap();
+    let watched = watch(script, SECRET, Look::First).unwrap();
     let note = r#"{"note":1,"place":1,"name":"TypeError","value":{"kind":"undefined"},"parent":{"kind":"object","keys":["do_this"],"of":1}}"#;
     let said = |mark: &str| watched.found([format!("{mark}{note}").as_str()], "TypeError");
     assert!(said("look__00000000000000ab").is_some());
@@ -258,7 +271,7 @@ fn only_lines_with_the_secret_are_heard() {
             .contains("say('look__00000000000000ab' + json(")
     );
     assert!(!watched.text.contains("'look__'"));
-    let followed = follow(script, SECRET).unwrap();
+    let followed = follow(script, SECRET, None).unwrap();
     assert_eq!(followed.stopped(["look__{\"at\":0}"], false), None);
     assert!(!followed.text.contains("'look__'"));
 }
@@ -272,10 +285,11 @@ fn deep<T: Send>(run: impl FnOnce() -> T + Send) -> T {
 }
 
 /// The bytes written for a script, and roughly those that its places take.
-fn work(script: &str) -> (usize, usize) {
+fn work(script: &str, look: Look) -> (usize, usize) {
     let made = read(script, |parsed, _| {
         let built = SemanticBuilder::new().build(&parsed.program);
-        let mut rewriter = rewrite::Rewriter::new(parsed, built.semantic.scoping(), false);
+        let scoping = built.semantic.scoping();
+        let mut rewriter = rewrite::Rewriter::new(parsed, scoping, look, Form::Body);
         rewriter.visit_program(&parsed.program);
         let kept = format!("{:?}", rewriter.places).len();
         Some((rewriter.budget.bytes(), kept))
@@ -324,25 +338,37 @@ fn no_shape_of_script_makes_more_work_than_the_bound() {
         filled("a;"),
         filled("a.b;"),
         filled("new f(a.b);"),
+        filled(&("1".to_owned() + &"+a".repeat(2_400) + ";")),
+        filled(&("-".to_owned() + &"- ".repeat(180) + "a;")),
+        filled(&("a=".repeat(2_400) + "b;")),
+        filled(&("a.b=".repeat(1_400) + "c;")),
+        filled(&("a.b+=".repeat(1_000) + "c;")),
+        filled(&("`${".repeat(180) + "a" + &"}`".repeat(180) + ";")),
+        filled(&("await ".repeat(180) + "a;")),
+        filled("for(const{a:{b:[c]}}of d);"),
     ];
     for script in shapes {
         deep(|| {
             let shape: String = script.chars().take(20).collect();
             for text in [
-                watch(&script, SECRET).map(|it| it.text),
-                follow(&script, SECRET).map(|it| it.text),
+                watch(&script, SECRET, Look::First).map(|it| it.text),
+                watch(&script, SECRET, Look::Closer).map(|it| it.text),
+                watch(&script, SECRET, Look::Waits).map(|it| it.text),
+                follow(&script, SECRET, None).map(|it| it.text),
             ]
             .into_iter()
             .flatten()
             {
                 assert!(text.len() <= budget::TEXT_BYTES_MAX + 20_000, "{shape}");
             }
-            let (work, kept) = work(&script);
-            assert!(
-                work <= budget::WORK_BYTES_MAX + 8 * script.len(),
-                "{shape}: {work}"
-            );
-            assert!(kept <= 256 * script.len(), "{shape}: {kept}");
+            for look in [Look::First, Look::Closer, Look::Waits] {
+                let (work, kept) = work(&script, look);
+                assert!(
+                    work <= budget::WORK_BYTES_MAX + 8 * script.len(),
+                    "{shape} {look:?}: {work}"
+                );
+                assert!(kept <= 256 * script.len(), "{shape} {look:?}: {kept}");
+            }
         });
     }
 }
@@ -360,4 +386,81 @@ fn a_long_stretch_is_quoted_by_its_ends() {
     // The same as of all of it.
     assert_eq!(shorten(&in_one_line(&long)), expected);
     check(&" ".repeat(5_000), "…");
+}
+
+#[test]
+fn a_closer_look_watches_operators_assignments_and_classes() {
+    let check = |script: &str, expected: &str| assert_eq!(seen(script, Look::Closer), expected);
+    check(
+        "let a\nreturn 1n + a < `${a}`",
+        "let a\nreturn look__o(2,'<',look__o(0,'+',1n,a),`${look__o2(1,a)}`)",
+    );
+    check(
+        "let a\nreturn-a === 1",
+        "let a\nreturn look__o1(0,'-',a) === 1",
+    );
+    check(
+        "const k = 1; k += 2",
+        "const k = 1; k=look__k(0,look__o(1,'+',k,2))",
+    );
+    check(
+        "let o; o.a = 1; o[o] += 2",
+        "let o; look__w(1,look__r(o,0),\"a\",1,(o,k,v)=>o.a=v); look__w2(3,4,'+',look__r(o,2),o,(o,k)=>o[k],(o,k,v)=>o[k]=v)(2)",
+    );
+    check(
+        "let B; class A extends B { constructor() { super() } }",
+        "let B; class A extends look__h2(0,B) { constructor() { look__u(1,()=>super()) } }",
+    );
+    check(
+        "let l; for (const [{ a }] of l);",
+        "let l; for (const [{ a }=look__p(0)] of look__i2(look__i(l,1,false),2,true,[[0]]));",
+    );
+}
+
+#[test]
+fn waits_that_are_not_over_are_told() {
+    let script = "const f = async () => {\n  await g;\n};\nawait Promise.all([f(), h]);";
+    let watched = watch(script, SECRET, Look::Waits).unwrap();
+    let place = |of: &str| {
+        let is_it = |place: &&Place| format!("{:?}", place.what).contains(&format!("of: {of:?}"));
+        let found = watched.places.iter().position(|place| is_it(&place));
+        found.unwrap().to_string()
+    };
+    let (inner, outer) = (place("g"), place("Promise.all([f(), h])"));
+    let heard = |lines: &[&str]| {
+        let lines = lines.iter().map(|line| {
+            let line = line.replace("INNER", &inner).replace("OUTER", &outer);
+            format!("look__00000000000000ab{line}")
+        });
+        let lines: Vec<_> = lines.collect();
+        watched.waiting(lines.iter().map(String::as_str))
+    };
+    let inner = r#"{"wait":1,"place":INNER}"#;
+    let outer = r#"{"wait":2,"place":OUTER,"of":2}"#;
+    let first = r#"{"wait":3,"place":OUTER,"number":1,"own":true}"#;
+    let second = r#"{"wait":4,"place":OUTER,"number":2}"#;
+    let found = heard(&[inner, outer, first]).unwrap();
+    assert_eq!((found.line, found.column), (2, 3));
+    assert_eq!(found.message, "`await g` waits for ever");
+    let frames: Vec<_> = found.stack.iter().map(|it| it.function.as_str()).collect();
+    assert_eq!(frames, ["f", "<script>"]);
+    let found = heard(&[
+        inner,
+        outer,
+        first,
+        second,
+        r#"{"over":1}"#,
+        r#"{"over":3}"#,
+    ])
+    .unwrap();
+    assert_eq!((found.line, found.column), (4, 1));
+    assert_eq!(
+        found.message,
+        "`await Promise.all([f(), h])` waits for ever, for promise 2 of 2"
+    );
+    assert_eq!(
+        heard(&[inner, r#"{"over":1}"#, "[", r#"{"over":-1}"#]),
+        None
+    );
+    assert_eq!(heard(&[r#"{"wait":1,"place":99}"#]), None);
 }

@@ -18,6 +18,8 @@ use crate::check::parse::Parsed;
 /// Somewhere that a script can be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Spot {
+    /// The stretch of a statement; empty for what is no statement.
+    pub(super) span: Span,
     pub(super) line: u32,
     pub(super) column: u32,
     /// The innermost loop around, in the same function.
@@ -89,6 +91,7 @@ impl<'s> Ticker<'s> {
         let (line, column) = self.lines.place(at);
         let function = self.functions.last().cloned();
         self.spots.push(Spot {
+            span: Span::empty(at),
             function: function.unwrap_or_else(|| "<script>".to_owned()),
             line,
             column,
@@ -105,6 +108,9 @@ impl<'s> Ticker<'s> {
         };
         if !is_passed {
             let spot = self.spot(it.span().start, String::new());
+            if let Some(spot) = self.spots.get_mut(spot) {
+                spot.span = it.span();
+            }
             self.insert(it.span().start, format!("look__s({spot});"));
             self.begins_at = is_loop(it).then_some(it.span().start);
         }

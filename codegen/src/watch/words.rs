@@ -1,7 +1,9 @@
 //! Puts what was found out into words, with the script's own text.
 
+mod operations;
+
 use super::heard::{Note, Value};
-use super::place::{From, Inner, Key, Place, What};
+use super::place::{From, Inner, Key, Place, Step, What};
 use super::{Found, Frame};
 use crate::check::OF_AN_ARRAY;
 use crate::closest::closest;
@@ -22,6 +24,7 @@ pub(super) fn found(places: &[Place], names: &[String], place: &Place, note: &No
         message: message(place, names, note),
         stack: stack(places, place, note, (line, column)),
         is_around: note.around,
+        is_sure: !note.around && (!note.inside || note.missing.is_some()),
     }
 }
 
@@ -54,6 +57,9 @@ fn message(place: &Place, names: &[String], note: &Note) -> Option<String> {
     {
         return Some(not_there(name, *declared_in_line, names));
     }
+    if let Some(message) = operations::message(place, note) {
+        return Some(message);
+    }
     let value = note.value.as_ref()?;
     let parent = note.parent.as_ref();
     let told = Told {
@@ -62,7 +68,28 @@ fn message(place: &Place, names: &[String], note: &Note) -> Option<String> {
         from: place.from.as_ref(),
     };
     match &place.what {
-        What::Throw | What::Tool | What::Name { .. } => None,
+        What::Throw
+        | What::Tool
+        | What::Name { .. }
+        | What::Operation { .. }
+        | What::Held { .. }
+        | What::Constant { .. }
+        | What::Write { .. }
+        | What::Extends { .. }
+        | What::Super
+        | What::This
+        | What::Private { .. }
+        | What::Wait { .. } => None,
+        What::Inside { pattern, from } => {
+            let from = from.as_ref().map_or_else(
+                || "its place in the list".to_owned(),
+                |from| format!("`{from}`"),
+            );
+            let what = kind(value);
+            Some(format!(
+                "cannot take `{pattern}` from {from}, which is {what}"
+            ))
+        }
         What::Read { of, member } => {
             let what = told.which();
             Some(format!("cannot read `{member}` of `{of}`, which is {what}"))
@@ -85,18 +112,34 @@ fn message(place: &Place, names: &[String], note: &Note) -> Option<String> {
         What::Call {
             callee, on, member, ..
         } => Some(not_callable(callee, on.as_deref(), member.as_deref(), told)),
+        What::New { callee } if value.kind == "function" => Some(format!(
+            "`{callee}` is not a constructor but a function that is called without `new`"
+        )),
         What::New { callee } => {
             let what = told.which();
             Some(format!("`{callee}` is not a constructor but {what}"))
         }
+        What::Apart {
+            pattern,
+            of,
+            is_each: true,
+            ..
+        } => {
+            let pattern = inner(place, note).map_or(pattern, |it| &it.pattern);
+            let what = kind(value);
+            Some(format!(
+                "cannot take `{pattern}` from each value of `{of}`: one is {what}"
+            ))
+        }
         What::Apart { pattern, of, .. } => Some(match inner(place, note) {
             Some(Inner { pattern, path, .. }) => {
-                let whole = format!("{of}.{}", path.join("."));
-                let above = match path.as_slice() {
-                    [above @ .., _] if !above.is_empty() => format!("{of}.{}", above.join(".")),
-                    _ => of.clone(),
+                let (above, key) = match path.as_slice() {
+                    [above @ .., Step::Name(name)] => (above, Key::Name(name.clone())),
+                    [above @ .., Step::Index(at)] => (above, Key::Computed(at.to_string())),
+                    [] => (path.as_slice(), Key::Computed(String::new())),
                 };
-                let key = Key::Name(path.last().cloned().unwrap_or_default());
+                let above = whole(of, above);
+                let whole = whole(of, path);
                 let tail = parent.map_or_else(String::new, |it| about_parent(&above, it, &key));
                 let what = kind(value);
                 format!("cannot take `{pattern}` from `{whole}`, which is {what}{tail}")
@@ -122,6 +165,14 @@ fn message(place: &Place, names: &[String], note: &Note) -> Option<String> {
             Some(format!("cannot iterate over `{of}`, which is {what}{own}"))
         }
     }
+}
+
+/// What is taken apart, and the way to a part of it.
+fn whole(of: &str, path: &[Step]) -> String {
+    path.iter().fold(of.to_owned(), |whole, step| match step {
+        Step::Name(name) => whole + &member(name),
+        Step::Index(at) => format!("{whole}[{at}]"),
+    })
 }
 
 fn not_there(name: &str, declared_in_line: Option<u32>, names: &[String]) -> String {

@@ -217,10 +217,12 @@ impl Run {
             Ending::Rejected(error) => return (Status::Failed, Some(error.as_ref().clone())),
             Ending::Deadlock => {
                 let message = "the script awaits something that nothing can settle";
-                (Status::Failed, Code::Deadlock, message.into())
+                let error = self.located(Code::Deadlock, message.into());
+                return (Status::Failed, Some(error));
             }
             Ending::Limit(limit) => {
-                return (Status::Stopped, Some(self.met(*limit)));
+                let error = self.located(Code::from(*limit), self.says(*limit));
+                return (Status::Stopped, Some(error));
             }
             Ending::TooManyDenials => {
                 let message = format!("{DENIALS_MAX} calls were denied, refused or invalid");
@@ -253,12 +255,12 @@ impl Run {
         )
     }
 
-    /// A limit, and where the script was when it met it.
-    fn met(&self, limit: Limit) -> ReportedError {
+    /// Why a script could not go on, and where it was then.
+    fn located(&self, code: Code, message: String) -> ReportedError {
         let error = ReportedError {
             name: "RunError".into(),
-            message: self.says(limit),
-            code: Code::from(limit),
+            message,
+            code,
             ..nowhere()
         };
         let Some(at) = &self.whereabouts else {

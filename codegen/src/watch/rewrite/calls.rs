@@ -27,7 +27,11 @@ impl<'s> Rewriter<'s> {
                 _ => self.chained(&it.callee, before),
             };
             let between = self.slice(it.callee.span().end, open);
-            return format!("{callee}{between}({arguments})");
+            let text = format!("{callee}{between}({arguments})");
+            return match inner {
+                Expression::Super(_) => self.super_called(it.span.start, text),
+                _ => text,
+            };
         }
         let member = self.as_member(&it.callee);
         if member.as_ref().is_some_and(|it| it.object.is_super()) {
@@ -50,6 +54,8 @@ impl<'s> Rewriter<'s> {
         if self.budget.is_spent() {
             return String::new();
         }
+        // What is private is read by the watcher, from what it is called on.
+        let is_whole = function.starts_with("look__u");
         let place = self.call_place(it, member.as_ref());
         let ups = self.ups(place);
         let (itself, function) = match (&member, it.optional) {
@@ -64,11 +70,16 @@ impl<'s> Rewriter<'s> {
                 };
                 (format!("look__t={itself}"), tool)
             }
+            (Some(_), false) if is_whole => (format!("look__t={itself}"), function),
             (Some(_), false) => (format!("look__t={itself}"), format!("look__t{function}")),
             (Some(_), true) => {
                 // What is in brackets may make such a call itself.
-                let there =
-                    format!("(look__f=[look__s={itself},look__s{function}])[1]==null?void 0:");
+                let function = if is_whole {
+                    format!("(look__t=look__s,{function})")
+                } else {
+                    format!("look__s{function}")
+                };
+                let there = format!("(look__f=[look__s={itself},{function}])[1]==null?void 0:");
                 before.push_str(&self.budget.written(there));
                 ("look__f[0]".to_owned(), "look__f[1]".to_owned())
             }

@@ -69,7 +69,10 @@ impl<'s> Rewriter<'s> {
         }
     }
 
-    fn of_computed<'e, 'a>(&self, it: &'e ComputedMemberExpression<'a>) -> Member<'e, 'a> {
+    pub(super) fn of_computed<'e, 'a>(
+        &self,
+        it: &'e ComputedMemberExpression<'a>,
+    ) -> Member<'e, 'a> {
         let key = match &it.expression {
             Expression::StringLiteral(text) => Key::Name(name(&text.value)),
             other => Key::Computed(format!("[{}]", self.quote(other.span()))),
@@ -103,7 +106,17 @@ impl<'s> Rewriter<'s> {
             object
         };
         let object = with(self, it, object);
-        let text = format!("{object}{}", self.behind_object(it));
+        let text = match self.private(
+            it,
+            if object.is_empty() {
+                "look__t"
+            } else {
+                &object
+            },
+        ) {
+            Some(text) => text,
+            None => format!("{object}{}", self.behind_object(it)),
+        };
         self.budget.written(text)
     }
 
@@ -157,7 +170,7 @@ impl<'s> Rewriter<'s> {
     }
 }
 
-fn of_static<'e, 'a>(it: &'e StaticMemberExpression<'a>) -> Member<'e, 'a> {
+pub(super) fn of_static<'e, 'a>(it: &'e StaticMemberExpression<'a>) -> Member<'e, 'a> {
     Member {
         object: &it.object,
         span: it.span,
@@ -168,7 +181,7 @@ fn of_static<'e, 'a>(it: &'e StaticMemberExpression<'a>) -> Member<'e, 'a> {
     }
 }
 
-fn of_private<'e, 'a>(it: &'e PrivateFieldExpression<'a>) -> Member<'e, 'a> {
+pub(super) fn of_private<'e, 'a>(it: &'e PrivateFieldExpression<'a>) -> Member<'e, 'a> {
     Member {
         object: &it.object,
         span: it.span,

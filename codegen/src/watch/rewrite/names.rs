@@ -2,8 +2,9 @@
 
 use oxc_ast::ast::{Expression, IdentifierReference};
 use oxc_ast_visit::Visit;
+use oxc_semantic::SymbolId;
 
-use super::{Rewriter, shorten};
+use super::{Around, Rewriter, shorten};
 use crate::check::is_global;
 use crate::watch::place::What;
 
@@ -26,12 +27,20 @@ impl<'s> Rewriter<'s> {
             .push(shorten(name.as_deref().unwrap_or(unnamed)));
     }
 
+    /// Whether a name that stands behind its declaration can still be without a value: where that
+    /// is being made, and in a function that can be called before.
+    fn may_be_early(&self, symbol: SymbolId, declared_at: u32) -> bool {
+        let is_hoisted = |it: &Around| it.hoisted_at.is_some_and(|at| declared_at < at);
+        self.is_closer() && (self.beginning.contains(&symbol) || self.around.iter().any(is_hoisted))
+    }
+
     pub(super) fn use_name(&mut self, it: &IdentifierReference<'_>) {
         let declared = match self.symbol(it) {
             Some(symbol) => {
                 let span = self.scoping.symbol_span(symbol);
                 let flags = self.scoping.symbol_flags(symbol);
-                if !flags.is_block_scoped() || span.start < it.span.start {
+                let is_early = it.span.start < span.start || self.may_be_early(symbol, span.start);
+                if !flags.is_block_scoped() || !is_early {
                     return;
                 }
                 Some(self.lines.place(span.start).0)

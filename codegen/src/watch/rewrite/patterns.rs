@@ -6,8 +6,8 @@ use oxc_semantic::SymbolId;
 use oxc_span::{GetSpan, Span};
 
 use super::{Rewriter, up};
-use crate::watch::CALLBACK;
-use crate::watch::place::{From, Inner, Key, What};
+use crate::watch::place::{From, Inner, Key, Step, WaitKind, What};
+use crate::watch::{CALLBACK, Look};
 
 /// Patterns in patterns that are followed.
 const PATTERN_DEPTH_MAX: usize = 8;
@@ -25,27 +25,15 @@ impl<'s> Rewriter<'s> {
         let text = self.expression(value);
         let from = self.from(value);
         let up = up(from.as_ref());
-        let paths: Vec<String> = inner
-            .iter()
-            .map(|it| {
-                let keys: Vec<_> = it
-                    .path
-                    .iter()
-                    .map(|key| crate::text::literal(key))
-                    .collect();
-                format!("[{}]", keys.join(","))
-            })
-            .collect();
+        let paths = paths(&inner);
         let what = What::Apart {
             pattern: self.quote(pattern),
             of: self.object_text(value),
+            is_each: false,
             inner,
         };
         let place = self.place(value.span().start, what, from);
-        let text = format!(
-            "look__d({text},{place},{is_list},[{}]{up})",
-            paths.join(",")
-        );
+        let text = format!("look__d({text},{place},{is_list},{paths}{up})");
         self.replace(value.span(), text);
         place
     }
@@ -54,37 +42,102 @@ impl<'s> Rewriter<'s> {
     pub(super) fn inner(
         &self,
         pattern: &BindingPattern<'_>,
-        path: &[String],
+        path: &[Step],
         found: &mut Vec<Inner>,
     ) {
-        let BindingPattern::ObjectPattern(object) = pattern else {
-            return;
-        };
         if path.len() >= PATTERN_DEPTH_MAX {
             return;
         }
-        for property in &object.properties {
-            let Some(key) = property.key.static_name().filter(|_| !property.computed) else {
-                continue;
-            };
-            // What stands behind a long key would have it in each of its paths.
-            if key.len() > KEY_BYTES_MAX || self.budget.is_spent() {
-                continue;
+        match pattern {
+            BindingPattern::ObjectPattern(object) => {
+                for property in &object.properties {
+                    let key = property.key.static_name().filter(|_| !property.computed);
+                    // What stands behind a long key would have it in each of its paths.
+                    if let Some(key) = key.filter(|key| key.len() <= KEY_BYTES_MAX) {
+                        self.inside(&property.value, path, Step::Name(key.to_string()), found);
+                    }
+                }
             }
-            let mut path = path.to_vec();
-            path.push(key.to_string());
-            if let BindingPattern::ObjectPattern(inside) = &property.value {
-                self.budget.place();
-                let (line, column) = self.lines.place(inside.span.start);
-                found.push(Inner {
-                    line,
-                    column,
-                    pattern: self.quote(inside.span),
-                    path: path.clone(),
-                });
-                self.inner(&property.value, &path, found);
+            BindingPattern::ArrayPattern(list) => {
+                for (at, element) in list.elements.iter().enumerate() {
+                    if let Some(element) = element {
+                        self.inside(element, path, Step::Index(at), found);
+                    }
+                }
             }
+            _ => {}
         }
+    }
+
+    fn inside(
+        &self,
+        pattern: &BindingPattern<'_>,
+        path: &[Step],
+        step: Step,
+        found: &mut Vec<Inner>,
+    ) {
+        let is_list = match pattern {
+            BindingPattern::ObjectPattern(_) => false,
+            BindingPattern::ArrayPattern(_) => true,
+            _ => return,
+        };
+        if self.budget.is_spent() {
+            return;
+        }
+        self.budget.place();
+        let path: Vec<_> = path.iter().cloned().chain([step]).collect();
+        let span = pattern.span();
+        let (line, column) = self.lines.place(span.start);
+        found.push(Inner {
+            line,
+            column,
+            pattern: self.quote(span),
+            is_list,
+            path: path.clone(),
+        });
+        self.inner(pattern, &path, found);
+    }
+
+    /// A pattern in a pattern finds out of `undefined` from a default that it must not use.
+    pub(super) fn nested(&mut self, pattern: &BindingPattern<'_>, from: Option<String>) {
+        let is_pattern = matches!(
+            pattern,
+            BindingPattern::ObjectPattern(_) | BindingPattern::ArrayPattern(_)
+        );
+        if !self.is_closer() || !is_pattern {
+            return;
+        }
+        let span = pattern.span();
+        let what = What::Inside {
+            pattern: self.quote(span),
+            from,
+        };
+        let place = self.place(span.start, what, None);
+        let text = format!("=look__p({place})");
+        self.replace(Span::new(span.end, span.end), text);
+    }
+
+    /// Each value that a loop goes over is taken apart by its head.
+    pub(super) fn each_apart(&mut self, pattern: &BindingPattern<'_>, value: Span) {
+        let is_list = match pattern {
+            BindingPattern::ObjectPattern(_) => false,
+            BindingPattern::ArrayPattern(_) => true,
+            _ => return,
+        };
+        let mut inner = Vec::new();
+        self.inner(pattern, &[], &mut inner);
+        let paths = paths(&inner);
+        let what = What::Apart {
+            pattern: self.quote(pattern.span()),
+            of: self.quote(value),
+            is_each: true,
+            inner,
+        };
+        let place = self.place(pattern.span().start, what, None);
+        let Some(edit) = self.edits.iter_mut().rfind(|it| it.span == value) else {
+            return;
+        };
+        edit.text = format!("look__i2({},{place},{is_list},{paths})", edit.text);
     }
 
     /// Names that stand for members from now on.
@@ -130,6 +183,12 @@ impl<'s> Rewriter<'s> {
         let of = self.quote(value.span());
         let place = self.place(value.span().start, What::Over { of }, from);
         let text = format!("look__i({text},{place},{is_later}{up})");
+        let text = if is_later && self.look == Look::Waits {
+            let place = self.wait_place(value, value.span().start, WaitKind::ForAwait);
+            format!("look__y2({place},{text})")
+        } else {
+            text
+        };
         self.replace(value.span(), text);
     }
 
@@ -164,6 +223,21 @@ impl<'s> Rewriter<'s> {
     pub(super) fn spread(&mut self, it: &SpreadElement<'_>) {
         self.over(&it.argument, false);
     }
+}
+
+/// The ways to the patterns in a pattern, as the watcher takes them; those to a list say so first.
+fn paths(inner: &[Inner]) -> String {
+    let one = |it: &Inner| {
+        let list = it.is_list.then(|| "true".to_owned());
+        let steps = it.path.iter().map(|step| match step {
+            Step::Name(name) => crate::text::literal(name),
+            Step::Index(at) => at.to_string(),
+        });
+        let steps: Vec<_> = list.into_iter().chain(steps).collect();
+        format!("[{}]", steps.join(","))
+    };
+    let all: Vec<_> = inner.iter().map(one).collect();
+    format!("[{}]", all.join(","))
 }
 
 /// A parameter that takes apart whatever it is given.

@@ -2,21 +2,25 @@
 
 use oxc_allocator::Vec as ArenaVec;
 use oxc_ast::ast::{
-    Argument, ArrayExpressionElement, ArrowFunctionExpression, AssignmentExpression,
-    AssignmentTarget, BindingPattern, CallExpression, ChainElement, ChainExpression, Class,
-    ComputedMemberExpression, Expression, ForOfStatement, FormalParameters, Function,
-    MethodDefinition, MethodDefinitionKind, NewExpression, ObjectProperty, PrivateFieldExpression,
-    StaticMemberExpression, ThrowStatement, UnaryExpression, VariableDeclarator, YieldExpression,
+    Argument, ArrayExpressionElement, ArrayPattern, ArrowFunctionBody, ArrowFunctionExpression,
+    AssignmentExpression, AssignmentTarget, AwaitExpression, BinaryExpression, BindingPattern,
+    BindingProperty, CallExpression, ChainElement, ChainExpression, Class,
+    ComputedMemberExpression, Expression, ExpressionStatement, ForOfStatement, ForStatementLeft,
+    FormalParameters, Function, FunctionType, MethodDefinition, MethodDefinitionKind,
+    NewExpression, ObjectProperty, PrivateFieldExpression, PrivateInExpression, ReturnStatement,
+    StaticMemberExpression, TaggedTemplateExpression, TemplateLiteral, ThisExpression,
+    ThrowStatement, UnaryExpression, UpdateExpression, VariableDeclarator, YieldExpression,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_span::{GetSpan, Span};
 use oxc_syntax::operator::UnaryOperator;
 use oxc_syntax::scope::ScopeFlags;
 
-use super::Rewriter;
 use super::names::is_function;
 use super::patterns::is_unguarded;
-use crate::watch::place::{From, What};
+use super::{Around, Rewriter};
+use crate::watch::Look;
+use crate::watch::place::{From, WaitKind, What};
 
 impl<'a> Visit<'a> for Rewriter<'_> {
     fn visit_static_member_expression(&mut self, it: &StaticMemberExpression<'a>) {
@@ -68,8 +72,56 @@ impl<'a> Visit<'a> for Rewriter<'_> {
         match it.operator {
             UnaryOperator::Delete if is_chain => {}
             UnaryOperator::Typeof if is_name => {}
-            _ => walk::walk_unary_expression(self, it),
+            _ => match self.unary(it) {
+                Some(text) => self.replace(it.span, text),
+                None => walk::walk_unary_expression(self, it),
+            },
         }
+    }
+
+    fn visit_binary_expression(&mut self, it: &BinaryExpression<'a>) {
+        match self.binary(it) {
+            Some(text) => self.replace(it.span, text),
+            None => walk::walk_binary_expression(self, it),
+        }
+    }
+
+    fn visit_template_literal(&mut self, it: &TemplateLiteral<'a>) {
+        self.template(it);
+    }
+
+    fn visit_tagged_template_expression(&mut self, it: &TaggedTemplateExpression<'a>) {
+        self.tag(it);
+    }
+
+    fn visit_private_in_expression(&mut self, it: &PrivateInExpression<'a>) {
+        self.private_in(it);
+    }
+
+    fn visit_update_expression(&mut self, it: &UpdateExpression<'a>) {
+        self.updated(it);
+    }
+
+    fn visit_await_expression(&mut self, it: &AwaitExpression<'a>) {
+        self.awaited(it);
+    }
+
+    fn visit_return_statement(&mut self, it: &ReturnStatement<'a>) {
+        self.returned(it);
+    }
+
+    /// A script that is one expression is awaited itself.
+    fn visit_expression_statement(&mut self, it: &ExpressionStatement<'a>) {
+        if self.look == Look::Waits && self.is_one_expression && self.functions.is_empty() {
+            let at = it.expression.span().start;
+            self.waited(&it.expression, at, WaitKind::Return);
+        } else {
+            self.visit_expression(&it.expression);
+        }
+    }
+
+    fn visit_this_expression(&mut self, it: &ThisExpression) {
+        self.this(it);
     }
 
     fn visit_arguments(&mut self, them: &ArenaVec<'a, Argument<'a>>) {
@@ -96,6 +148,13 @@ impl<'a> Visit<'a> for Rewriter<'_> {
     fn visit_for_of_statement(&mut self, it: &ForOfStatement<'a>) {
         self.visit_for_statement_left(&it.left);
         self.over(&it.right, it.r#await);
+        if self.is_closer()
+            && !it.r#await
+            && let ForStatementLeft::VariableDeclaration(declared) = &it.left
+            && let Some(declared) = declared.declarations.first()
+        {
+            self.each_apart(&declared.id, it.right.span());
+        }
         self.visit_statement(&it.body);
     }
 
@@ -127,7 +186,9 @@ impl<'a> Visit<'a> for Rewriter<'_> {
         };
         match &it.id {
             BindingPattern::BindingIdentifier(name) => {
+                self.beginning.extend(name.symbol_id.get());
                 self.named_value(&name.name, value);
+                self.beginning.pop();
                 if let Some(from) = self.from(value) {
                     let line = self.lines.place(it.span.start).0;
                     let named_in_line = Some(from.named_in_line.unwrap_or(line));
@@ -155,6 +216,9 @@ impl<'a> Visit<'a> for Rewriter<'_> {
             AssignmentTarget::ArrayAssignmentTarget(_) => true,
             AssignmentTarget::ObjectAssignmentTarget(_) => false,
             left => {
+                if let Some(text) = self.assigned(it) {
+                    return self.replace(it.span, text);
+                }
                 self.visit_assignment_target(left);
                 let name = left.get_identifier_name().unwrap_or_default();
                 return self.named_value(name, &it.right);
@@ -185,6 +249,7 @@ impl<'a> Visit<'a> for Rewriter<'_> {
             _ => it.key.name().unwrap_or_default().into_owned(),
         };
         self.next_function = Some(name);
+        self.begins_derived = it.kind == MethodDefinitionKind::Constructor && self.is_derived_class;
         self.visit_function(&it.value, ScopeFlags::Function);
     }
 
@@ -192,22 +257,50 @@ impl<'a> Visit<'a> for Rewriter<'_> {
         let name = it.id.as_ref().map(|id| id.name.to_string());
         self.classes
             .push(name.unwrap_or_else(|| "a class".to_owned()));
-        walk::walk_class(self, it);
+        self.extended(it);
+        let outer = std::mem::replace(&mut self.is_derived_class, it.heritage.is_some());
+        self.visit_class_body(&it.body);
+        self.is_derived_class = outer;
         self.classes.pop();
     }
 
     fn visit_function(&mut self, it: &Function<'a>, flags: ScopeFlags) {
         let given = self.next_function.take();
         let own = it.id.as_ref().map(|id| id.name.to_string());
+        let is_declared = it.r#type == FunctionType::FunctionDeclaration;
         self.enter(own.or(given));
+        self.around.push(Around {
+            is_async: it.r#async,
+            hoisted_at: is_declared.then_some(it.span.start),
+            is_derived: std::mem::take(&mut self.begins_derived),
+        });
         walk::walk_function(self, it, flags);
+        self.around.pop();
         self.functions.pop();
     }
 
     fn visit_arrow_function_expression(&mut self, it: &ArrowFunctionExpression<'a>) {
         let given = self.next_function.take();
         self.enter(given);
-        walk::walk_arrow_function_expression(self, it);
+        self.around.push(Around {
+            is_async: it.r#async,
+            hoisted_at: None,
+            is_derived: self.around.last().is_some_and(|it| it.is_derived),
+        });
+        match &it.body {
+            ArrowFunctionBody::FunctionBody(_) => walk::walk_arrow_function_expression(self, it),
+            value => {
+                self.visit_formal_parameters(&it.params);
+                match value.as_expression() {
+                    Some(value) if it.r#async && self.look == Look::Waits => {
+                        self.waited(value, value.span().start, WaitKind::Return);
+                    }
+                    Some(value) => self.visit_expression(value),
+                    None => {}
+                }
+            }
+        }
+        self.around.pop();
         self.functions.pop();
     }
 
@@ -217,6 +310,19 @@ impl<'a> Visit<'a> for Rewriter<'_> {
             _ if self.budget.is_spent() => {}
             Expression::Identifier(name) => self.use_name(name),
             other => walk::walk_expression(self, other),
+        }
+    }
+
+    fn visit_binding_property(&mut self, it: &BindingProperty<'a>) {
+        let key = it.key.static_name().filter(|_| !it.computed);
+        walk::walk_binding_property(self, it);
+        self.nested(&it.value, key.map(|key| crate::watch::name(&key)));
+    }
+
+    fn visit_array_pattern(&mut self, it: &ArrayPattern<'a>) {
+        walk::walk_array_pattern(self, it);
+        for element in it.elements.iter().flatten() {
+            self.nested(element, None);
         }
     }
 

@@ -107,7 +107,7 @@ fn a_script_or_an_input_beyond_its_limit_never_reaches_the_guest() {
 }
 
 #[test]
-fn a_limit_says_where_the_script_was_and_other_ends_do_not() {
+fn a_limit_and_a_deadlock_say_where_the_script_was_and_other_ends_do_not() {
     let located = || {
         Event::Located(Whereabouts {
             line: 3,
@@ -125,15 +125,19 @@ fn a_limit_says_where_the_script_was_and_other_ends_do_not() {
     for end in [
         stopped(limit(Limit::Cpu)),
         step(Vec::new(), StepState::StackExhausted),
+        step(Vec::new(), StepState::Deadlocked),
     ] {
         let error = ended(end);
         assert!(error.message.ends_with("; in round 7"), "{error:?}");
         assert_eq!((error.line, error.column), (Some(3), Some(5)));
         assert_eq!(error.stack, "    at f (s.js:3:5)");
     }
-    let deadlock = ended(step(Vec::new(), StepState::Deadlocked));
-    assert_eq!(deadlock.line, None);
-    assert!(!deadlock.message.contains("round"), "{deadlock:?}");
+    let fault = ended(stopped(GuestStop::EngineFault {
+        why: "unreachable".into(),
+        console: Vec::new(),
+    }));
+    assert_eq!(fault.line, None);
+    assert!(!fault.message.contains("round"), "{fault:?}");
 }
 
 #[test]

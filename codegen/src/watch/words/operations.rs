@@ -1,0 +1,137 @@
+//! The words for operators, assignments and classes. They are airlock's own where the
+//! reason is known, so that every engine says the same.
+
+use super::super::heard::{Note, Value};
+use super::super::place::{Place, What};
+use super::{Told, kind};
+
+/// `None` where the engine's own words have to do.
+pub(super) fn message(place: &Place, note: &Note) -> Option<String> {
+    let told = |value: &Value| {
+        let (parent, from) = (note.parent.as_ref(), place.from.as_ref());
+        let told = Told {
+            value,
+            parent,
+            from,
+        };
+        told.which()
+    };
+    match (&place.what, note.operands.as_slice()) {
+        (
+            What::Operation {
+                operator,
+                left,
+                right: Some(right),
+            },
+            [one, other],
+        ) => match operator.as_str() {
+            "in" => not_in(left, right, other, &told(other)),
+            "instanceof" => (other.kind != "function").then(|| {
+                let what = told(other);
+                format!("`{right}` behind `instanceof` is not a class but {what}")
+            }),
+            operator => mixed(operator, (left, one), (right, other)),
+        },
+        (
+            What::Operation {
+                operator,
+                left,
+                right: None,
+            },
+            [one],
+        ) => match one.kind.as_str() {
+            "bigint" if operator == "+" => Some(format!(
+                "`{left}` is a bigint, which `+` does not turn into a number: use `Number({left})`"
+            )),
+            "symbol" => Some(symbol(operator, left)),
+            _ => None,
+        },
+        (What::Held { of }, [one]) if one.kind == "symbol" => Some(format!(
+            "`{of}` is a symbol, which a template does not turn into a text: use `String({of})`"
+        )),
+        (What::Extends { of }, [one]) if one.kind != "function" => {
+            let what = told(one);
+            Some(format!("`{of}` cannot be extended: it is {what}"))
+        }
+        (What::Extends { of }, [_]) => {
+            Some(format!("`{of}` cannot be extended: it is not a class"))
+        }
+        (
+            What::Constant {
+                name,
+                declared_in_line: line,
+            },
+            _,
+        ) => Some(format!(
+            "`{name}` is a constant of line {line}: declare it with `let` to give it another value"
+        )),
+        (What::Write { of, member }, _) => not_set(of, member, note, told),
+        (What::Super, _) if note.name.as_deref() == Some("ReferenceError") => {
+            Some("`super()` was called before".to_owned())
+        }
+        (What::This, _) => Some("`this` is used before `super()` was called".to_owned()),
+        (What::Private { of, name }, _) if note.inside => Some(format!(
+            "`{of}` has no `{name}`: it was not made by the class that this belongs to"
+        )),
+        _ => None,
+    }
+}
+
+fn not_in(left: &str, right: &str, other: &Value, what: &str) -> Option<String> {
+    let instead = match other.kind.as_str() {
+        "string" => format!(": use `{right}.includes(…)`"),
+        "object" | "array" | "function" => return None,
+        _ => String::new(),
+    };
+    Some(format!(
+        "cannot look for `{left}` in `{right}`, which is {what}{instead}"
+    ))
+}
+
+fn mixed(operator: &str, left: (&str, &Value), right: (&str, &Value)) -> Option<String> {
+    let both = [left, right];
+    if let Some((text, _)) = both.iter().find(|(_, value)| value.kind == "symbol") {
+        return Some(symbol(operator, text));
+    }
+    let is_bigint = |(_, value): &(&str, &Value)| value.kind == "bigint";
+    let (bigint, other) = match (is_bigint(&left), is_bigint(&right)) {
+        (true, false) => (left, right),
+        (false, true) => (right, left),
+        _ => return None,
+    };
+    // What an object becomes first is not known.
+    if !["number", "undefined", "null", "boolean", "string"].contains(&other.1.kind.as_str()) {
+        return None;
+    }
+    let what = kind(other.1);
+    let way = match other.1.kind.as_str() {
+        "number" => format!(": use `BigInt({})` or `Number({})`", other.0, bigint.0),
+        _ => String::new(),
+    };
+    Some(format!(
+        "`{operator}` cannot mix `{}`, which is a bigint, with `{}`, which is {what}{way}",
+        bigint.0, other.0
+    ))
+}
+
+fn symbol(operator: &str, text: &str) -> String {
+    format!("`{text}` is a symbol, which `{operator}` does not take")
+}
+
+fn not_set(of: &str, member: &str, note: &Note, told: impl Fn(&Value) -> String) -> Option<String> {
+    let value = note.value.as_ref()?;
+    let why = match note.refused.as_str() {
+        "plain" => {
+            return Some(format!(
+                "cannot set `{member}` of `{of}`, which is {}",
+                told(value)
+            ));
+        }
+        "frozen" => format!("`{of}` is frozen"),
+        "constant" => "it is constant".to_owned(),
+        "computed" => "it can only be read".to_owned(),
+        "closed" => format!("nothing can be added to `{of}`"),
+        _ => return None,
+    };
+    Some(format!("cannot set `{member}` of `{of}`: {why}"))
+}

@@ -1,0 +1,4 @@
+const negate = (it) => {
+  return-it;
+};
+return negate(Symbol("a"));

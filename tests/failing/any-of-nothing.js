@@ -1,0 +1,2 @@
+const first = await Promise.any([]);
+return first;

@@ -1,0 +1,2 @@
+const Job = (name) => ({ name });
+return new Job("a");

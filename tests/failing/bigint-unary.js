@@ -1,0 +1,2 @@
+const big = [1n, 2n];
+return big.map((it) => +it);

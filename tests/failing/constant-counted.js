@@ -1,0 +1,5 @@
+const count = 0;
+["a", "b"].forEach(() => {
+  count++;
+});
+return count;

@@ -1,0 +1,3 @@
+for await (const it of [Promise.resolve(1), new Promise(() => {})]) {
+  console.log(it);
+}

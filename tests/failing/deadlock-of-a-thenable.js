@@ -1,0 +1,2 @@
+const query = { where() { return this }, then() {} };
+return await query.where();

@@ -1,0 +1,2 @@
+const ask = () => new Promise(() => {});
+return ask();

@@ -1,0 +1,3 @@
+const Base = { run() {} };
+class Job extends Base {}
+return new Job();

@@ -1,0 +1,2 @@
+const title = "an open issue";
+return "open" in title;

@@ -1,0 +1,2 @@
+const { services } = await demo.logs_services({});
+return "api" in services[0].nam;

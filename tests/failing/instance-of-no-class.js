@@ -1,0 +1,2 @@
+const Kind = { name: "Kind" };
+return {} instanceof Kind;

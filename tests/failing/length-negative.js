@@ -1,0 +1,3 @@
+const list = [1, 2];
+list.length = list.length - 3;
+return list;

@@ -1,0 +1,3 @@
+const list = [];
+list.push(list);
+return list.flat(Infinity);

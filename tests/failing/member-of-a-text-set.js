@@ -1,0 +1,4 @@
+"use strict";
+const name = "ada";
+name.age = 36;
+return name;

@@ -1,0 +1,2 @@
+const nameOf = ({ user: { name } }) => name;
+return [{ user: { name: "a" } }, {}].map(nameOf);

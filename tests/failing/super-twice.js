@@ -1,0 +1,8 @@
+class Base {}
+class Job extends Base {
+  constructor() {
+    super();
+    super();
+  }
+}
+return new Job();

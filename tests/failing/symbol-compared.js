@@ -1,0 +1,1 @@
+return [3, Symbol("a"), 1].sort((a, b) => a - b)

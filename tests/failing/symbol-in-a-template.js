@@ -1,0 +1,3 @@
+const kind = Symbol("open");
+const say = (it) => `it is ${it}`;
+return say(kind);

@@ -1,0 +1,2 @@
+const sql = "select";
+return sql`1 + ${1}`;

@@ -1,0 +1,2 @@
+const { a: { b } } = input ?? {};
+return b;

@@ -1,0 +1,8 @@
+class Base {}
+class Job extends Base {
+  constructor(name) {
+    this.name = name;
+    super();
+  }
+}
+return new Job("a");

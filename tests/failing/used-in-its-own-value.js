@@ -1,0 +1,2 @@
+const limit = Math.min(10, limit);
+return limit;
