@@ -415,9 +415,9 @@ pub const DIFFERENCES: [EngineDifference; 68] = [
     },
     EngineDifference {
         name: "fields that write to their class",
-        boa: "`class T { static n = 0; id = T.n++ }`: `new T()` ends the run as a fault of the sandbox, which says what to write instead",
-        quickjs: "as specified",
-        why: "a fault of Boa's: it holds on to the class meanwhile; in the constructor it is right",
+        boa: "`class T { static n = 0; id = T.n++ }` is made as specified, but for fields with `super` or keys that are computed, constructors with parameters that are taken apart or computed, and `super()` among operators: there such a write ends the run as a fault of the sandbox, which says what to write instead; a private field that is read before it is made is undefined",
+        quickjs: "as specified; reading it is a `TypeError`",
+        why: "a fault of Boa's: it holds on to the class meanwhile; other fields are made beside it",
         compared: NotMadeUp,
     },
     EngineDifference {

@@ -6,19 +6,22 @@
 //! function f() {…}    becomes   function f() {airlock_depth();…}
 //! () => …             becomes   () => airlock_depth()?0:…
 //! try {} catch {} finally {}    becomes   try{try {} catch {}} finally {}
+//! class T { id = T.n++ }    becomes   class T { #make(){return class … { id = T.n++ }} }
 //! ```
 //!
 //! The first is done where a name holds a text ([`append`]), the second in a function that
 //! may call itself in a script that catches errors ([`depth`]), the third where the engine
-//! would jump to a wrong place ([`flow`]); where a pattern has a rest, it is told what that
-//! leaves out ([`rests`]). No place and no source that a script or a report
+//! would jump to a wrong place ([`flow`]), the fourth for fields that may write to their class
+//! ([`fields`]); where a pattern has a rest, it is told what that leaves out ([`rests`]). No place and no source that a script or a report
 //! sees changes: columns are counted back, and `toString` of a function takes out what was
 //! put in.
 
 mod append;
 mod appends;
 pub(crate) mod depth;
+mod fields;
 mod flow;
+mod keys;
 mod rests;
 mod room;
 mod spans;
@@ -38,7 +41,7 @@ use crate::kept::Kept;
 use crate::run::Run;
 pub(crate) use room::Rooms;
 
-/// In larger scripts only jumps are changed.
+/// In larger scripts only jumps, rests and fields are changed.
 const SCRIPT_BYTES_MAX: usize = 256 * 1024;
 
 /// A script without any of these catches no error.
@@ -80,8 +83,8 @@ struct Cut {
     before: u32,
     /// By how much those behind them were moved.
     shift: u32,
-    /// How far before them what they belong to begins.
-    back: u32,
+    /// How far before them what they belong to begins; `None` when it is nothing of the script's.
+    back: Option<u32>,
 }
 
 /// A part of the script, and what comes into its place.
@@ -89,8 +92,8 @@ struct Edit {
     start: usize,
     end: usize,
     text: String,
-    /// Where a position in the text belongs.
-    place: usize,
+    /// Where a position in the text belongs, if anywhere.
+    place: Option<usize>,
 }
 
 /// The script, changed; `None` when there is nothing to change, or when it is none that is
@@ -101,7 +104,8 @@ pub(crate) fn changed(script: &str) -> Option<Changed> {
     let catches = is_small && CATCHING.iter().any(|word| script.contains(word));
     let jumps = flow::is_likely(script);
     let rests = rests::is_likely(script);
-    if !(appends || catches || jumps || rests) {
+    let fields = fields::is_likely(script);
+    if !(appends || catches || jumps || rests || fields) {
         return None;
     }
     let mut interner = Interner::default();
@@ -110,6 +114,9 @@ pub(crate) fn changed(script: &str) -> Option<Changed> {
     let body = parser
         .parse_function_body(&mut interner, false, true)
         .ok()?;
+    if script.contains("class") && keys::have_functions(&body) {
+        return None;
+    }
     let names = Names::unused_in(script, &interner);
     let mut edits = Vec::new();
     if catches {
@@ -126,14 +133,19 @@ pub(crate) fn changed(script: &str) -> Option<Changed> {
     if rests {
         edits.extend(rests::edits(script, &names, &body, &interner));
     }
+    if fields {
+        let moved = fields::edits(script, &names.flow, &body, &interner);
+        edits.extend(moved.unwrap_or_default());
+    }
     let mut made = with(edits, script, names)?;
     made.asks_for_depth = asks_for_depth;
     Some(made)
 }
 
-/// A module, of which only jumps are changed.
+/// A module, of which only jumps and fields are changed.
 pub(crate) fn changed_module(script: &str) -> Option<Changed> {
-    if !flow::is_likely(script) {
+    let (jumps, fields) = (flow::is_likely(script), fields::is_likely(script));
+    if !(jumps || fields) {
         return None;
     }
     let mut interner = Interner::default();
@@ -141,7 +153,15 @@ pub(crate) fn changed_module(script: &str) -> Option<Changed> {
     let module = parser.parse_module(&Scope::new_global(), &mut interner);
     let module = module.ok()?;
     let names = Names::unused_in(script, &interner);
-    let edits = flow::edits(script, (&names.flow, None), module.items())?;
+    let mut edits = Vec::new();
+    if jumps {
+        let jumps = flow::edits(script, (&names.flow, None), module.items());
+        edits.extend(jumps.unwrap_or_default());
+    }
+    if fields {
+        let moved = fields::edits(script, &names.flow, module.items(), &interner);
+        edits.extend(moved.unwrap_or_default());
+    }
     with(edits, script, names)
 }
 
@@ -203,7 +223,10 @@ fn written(script: &str, edits: &[Edit]) -> Option<Changed> {
             now,
             before,
             shift,
-            back: back(script.get(edit.place..edit.start)?),
+            back: match edit.place {
+                Some(place) => Some(back(script.get(place..edit.start)?)),
+                None => None,
+            },
         });
         made.text.push_str(&edit.text);
         column += now;
@@ -257,21 +280,31 @@ fn back(between: &str) -> u32 {
 }
 
 impl Shifts {
-    /// The column that a column was in the script as it was written.
-    pub(crate) fn column(&self, line: u32, column: u32) -> u32 {
+    /// The column that a column was in the script as it was written; `None` in what is nothing
+    /// of the script's.
+    pub(crate) fn column(&self, line: u32, column: u32) -> Option<u32> {
         let passed = |cut: &Cut| (cut.line, cut.column) <= (line, column);
         let last = self.cuts.partition_point(passed).checked_sub(1);
         let Some(cut) = last
             .and_then(|last| self.cuts.get(last))
             .filter(|cut| cut.line == line)
         else {
-            return column;
+            return Some(column);
         };
         if column < cut.column + cut.now {
             let shift_before = cut.shift - (cut.now - cut.before);
-            return cut.column - shift_before - cut.back;
+            return cut.back.map(|back| cut.column - shift_before - back);
         }
-        column - cut.shift
+        Some(column - cut.shift)
+    }
+
+    /// The name that a function has in stacks.
+    pub(crate) fn name<'a>(&self, function: &'a str) -> &'a str {
+        let of_fields = function.strip_prefix(self.names.flow.as_str());
+        let of_class = of_fields.and_then(|of| of.strip_prefix('_'));
+        of_class
+            .filter(|_| !self.names.flow.is_empty())
+            .unwrap_or(function)
     }
 
     /// Text of the script as it was written.

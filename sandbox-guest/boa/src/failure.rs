@@ -142,7 +142,7 @@ fn parse_frame(line: &str, script_name: &str, run: &Run) -> Option<Place> {
     let (line, column) = place::in_script(run, line.parse().ok()?, column.parse().ok()?)?;
     let function = if function == "<main>" { "" } else { function };
     Some(Place {
-        function: quiet::cut(function, 100),
+        function: quiet::cut(&place::own_name(run, function), 100),
         line,
         column,
     })

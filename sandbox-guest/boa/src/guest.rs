@@ -7,6 +7,7 @@ use boa_engine::builtins::promise::PromiseState;
 use boa_engine::error::{EngineError, RuntimeLimitError};
 use boa_engine::object::builtins::JsPromise;
 use boa_engine::{Context, JsError, JsObject, JsResult, JsValue};
+use boa_interner::Interner;
 use sandbox_protocol::{ConsoleLevel, Resume, ScriptError, Start, Step, StepState};
 
 use crate::call;
@@ -70,6 +71,9 @@ impl Guest {
         context.insert_data(Rc::clone(run));
         let kept = globals::install(&mut context)?;
         context.insert_data(Rc::new(kept));
+        // The names of the prelude are compiled. A script that shared their table would write to
+        // all of its pages, or fill it and have it made anew.
+        *context.interner_mut() = Interner::new();
         Ok(Self {
             context,
             run: Rc::clone(run),

@@ -28,7 +28,7 @@ pub(crate) fn here(context: &Context, run: &Run) -> Vec<Place> {
             let position = location.position?;
             in_script(run, position.line_number(), position.column_number()).map(
                 |(line, column)| Place {
-                    function: location.function_name.to_std_string_lossy(),
+                    function: own_name(run, &location.function_name.to_std_string_lossy()),
                     line,
                     column,
                 },
@@ -39,13 +39,18 @@ pub(crate) fn here(context: &Context, run: &Run) -> Vec<Place> {
 }
 
 /// Takes off a position what was put around the script and into it; `None` when it lies in
-/// the wrapper itself.
+/// the wrapper itself, or in what was put in.
 pub(crate) fn in_script(run: &Run, line: u32, column: u32) -> Option<(u32, u32)> {
     let line = line
         .checked_sub(run.lines_before.get())
         .filter(|&line| line > 0)?;
-    let column = run.shifts.borrow().column(line, column);
+    let column = run.shifts.borrow().column(line, column)?;
     (line <= run.script_lines.get()).then_some((line, column))
+}
+
+/// What the script calls a function.
+pub(crate) fn own_name(run: &Run, function: &str) -> String {
+    run.shifts.borrow().name(function).to_owned()
 }
 
 /// The conventional form of a stack, one line a frame.

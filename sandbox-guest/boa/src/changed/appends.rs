@@ -107,13 +107,13 @@ impl Finder<'_> {
             start,
             end: start + 2,
             text: format!("={}({written},", self.name),
-            place: target_start,
+            place: Some(target_start),
         });
         self.edits.push(Edit {
             start: end,
             end,
             text: format!("/*{}*/)", self.name),
-            place: end,
+            place: Some(end),
         });
         Some(())
     }

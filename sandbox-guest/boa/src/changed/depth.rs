@@ -63,7 +63,7 @@ fn inserted(at: usize, text: String) -> Edit {
         start: at,
         end: at,
         text,
-        place: at,
+        place: Some(at),
     }
 }
 

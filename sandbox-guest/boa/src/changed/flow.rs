@@ -269,7 +269,7 @@ impl Writer<'_> {
             start,
             end,
             text: marked(name, text, before),
-            place: start,
+            place: Some(start),
         }
     }
 }

@@ -91,7 +91,7 @@ impl Finder<'_> {
             start,
             end: start,
             text: mark(&text),
-            place: start,
+            place: Some(start),
         })
     }
 

@@ -3,6 +3,8 @@
 
 use super::tokens::{Kind, Token};
 
+pub(super) mod elements;
+
 /// What is found. All numbers are those of tokens.
 #[derive(Debug, Default)]
 pub(super) struct Found {
@@ -128,12 +130,7 @@ struct Walk<'a> {
 
 /// Goes through the statements of a script; `None` when that does not work out.
 pub(super) fn find(script: &str, tokens: &[Token]) -> Option<Found> {
-    let mut walk = Walk {
-        script,
-        tokens,
-        around: Vec::new(),
-        found: Found::default(),
-    };
+    let mut walk = Walk::of(script, tokens);
     walk.list(0, tokens.len())?;
     walk.found.named.sort_unstable();
     walk.found.named.dedup();
@@ -153,6 +150,17 @@ const OPERATORS: [&str; 10] = [
     "const",
     "var",
 ];
+
+impl<'a> Walk<'a> {
+    fn of(script: &'a str, tokens: &'a [Token]) -> Self {
+        Self {
+            script,
+            tokens,
+            around: Vec::new(),
+            found: Found::default(),
+        }
+    }
+}
 
 impl Walk<'_> {
     fn token(&self, at: usize) -> Option<&Token> {

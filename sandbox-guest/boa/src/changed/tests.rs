@@ -2,6 +2,7 @@
 
 use sandbox_protocol::{GuestLimits, ScriptError, Start, Step, StepState};
 
+mod fields;
 mod jumps;
 mod rests;
 
@@ -160,9 +161,9 @@ fn columns_are_counted_back() {
     for (word, column) in [("f(s)", 11), ("g(s)", 27), ("s =", 1)] {
         let at = line.find(word).unwrap();
         let now = u32::try_from(line[..at].chars().count() + 1).unwrap();
-        assert_eq!(made.shifts.column(2, now), column, "{word}");
+        assert_eq!(made.shifts.column(2, now), Some(column), "{word}");
     }
-    assert_eq!(made.shifts.column(1, 5), 5);
+    assert_eq!(made.shifts.column(1, 5), Some(5));
 }
 
 #[test]
@@ -378,7 +379,9 @@ fn columns_are_counted_back_on_every_line() {
             .map(|(at, _)| column(own, at))
             .collect();
         let line = u32::try_from(number + 1).unwrap();
-        let back: Vec<_> = now.map(|column| made.shifts.column(line, column)).collect();
+        let back: Vec<_> = now
+            .filter_map(|column| made.shifts.column(line, column))
+            .collect();
         assert_eq!(back, before);
     }
 }
