@@ -1,7 +1,7 @@
 //! What a server says beside its answers, kept in small: the end of its
 //! stderr, a few stray lines, and counts of the rest.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 
-use super::news::{News, Newsdesk};
+use super::news::{News, Newsdesk, Promised};
 use crate::config::Secrets;
 
 const STDERR_BYTES_KEPT: usize = 32 * 1024;
@@ -37,6 +37,7 @@ pub(crate) struct Diagnostics {
     is_list_begun: AtomicBool,
     /// How often a server has said that it will tell of changes.
     acknowledged: watch::Sender<u64>,
+    watched: watch::Sender<BTreeSet<String>>,
     /// Waits until the list that was read holds no longer.
     holding: Mutex<Option<AbortHandle>>,
     /// Rung when the list that was read is no longer the server's.
@@ -128,11 +129,19 @@ impl Diagnostics {
 
     /// From now on the server tells of changes. What changed since a list was begun to be read,
     /// if one was, it has told nobody.
-    pub(crate) fn acknowledge(&self, is_of_tools: bool) {
-        if is_of_tools && self.is_list_begun.load(Ordering::SeqCst) {
+    pub(crate) fn acknowledge(&self, promised: Promised) {
+        if promised.tools && self.is_list_begun.load(Ordering::SeqCst) {
             self.outdate_list();
         }
+        if let Some(uris) = promised.uris {
+            self.watched.send_replace(uris);
+        }
         self.acknowledged.send_modify(|count| *count += 1);
+    }
+
+    /// The addresses that a server has promised last to tell of.
+    pub(super) fn watched(&self) -> watch::Receiver<BTreeSet<String>> {
+        self.watched.subscribe()
     }
 
     /// Counts how often a server has said that it will tell of changes.

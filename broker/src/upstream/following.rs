@@ -2,7 +2,7 @@
 //! the older era resource by resource, in the newer by one request that stays open and is made
 //! anew when something else is wanted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -200,20 +200,30 @@ impl Follower {
         }
     }
 
+    /// What is not among what was named is told by nobody: whoever wants to know reads it again.
+    fn note_promised(&self, wanted: &Wanted, named: Option<&BTreeSet<String>>) {
+        for uri in &wanted.uris {
+            let is_told = named.is_none_or(|it| it.contains(uri));
+            let standing = (!is_told).then(no_such_thing);
+            self.watching.note(uri, Some(standing));
+        }
+    }
+
     /// Asks to be told, again and again.
     async fn listen(self, wanted: Wanted) {
         let mut pause = PAUSE_FIRST;
         loop {
             let since = Instant::now();
-            let mut acknowledged = self.diagnostics.acknowledged();
-            acknowledged.mark_unchanged();
+            let mut promised = self.diagnostics.watched();
+            promised.mark_unchanged();
             let telling = self.connection.listen_besides(&wanted);
             tokio::pin!(telling);
             let answer = tokio::select! {
                 answer = &mut telling => answer,
                 // Whoever did not refuse by then tells.
-                _ = timeout(OVERLAP / 2, acknowledged.changed()) => {
-                    wanted.uris.iter().for_each(|uri| self.watching.note(uri, Some(None)));
+                named = timeout(OVERLAP / 2, promised.changed()) => {
+                    let named = named.is_ok().then(|| promised.borrow().clone());
+                    self.note_promised(&wanted, named.as_ref());
                     telling.await
                 }
             };

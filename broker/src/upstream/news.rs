@@ -2,6 +2,8 @@
 //! others now, that one of its resources has changed, that an address was done with. On its
 //! way to whoever wants to hear it; whoever is too slow hears that something was missed.
 
+use std::collections::BTreeSet;
+
 use airlock_core::id::ServerName;
 use airlock_core::json::{self, Bounds};
 use serde_json::Value;
@@ -87,6 +89,13 @@ impl Newsdesk {
     }
 }
 
+/// As many addresses as are watched.
+const PROMISE: Bounds = Bounds {
+    bytes_max: 5 * 1024 * 1024,
+    depth_max: 16,
+    nodes_max: 2_000,
+};
+
 /// What a notification tells of; none where it is about something else, or cannot be read.
 pub(crate) fn of_notification(method: &str, params: Option<&RawValue>) -> Option<News> {
     let text = |key: &str| {
@@ -104,12 +113,33 @@ pub(crate) fn of_notification(method: &str, params: Option<&RawValue>) -> Option
     }
 }
 
-/// Whether a server has said that it will tell of everything but its tools.
-pub(crate) fn is_without_tools(params: Option<&RawValue>) -> bool {
-    let params = params.and_then(|it| json::read(it.get().as_bytes(), BOUNDS).ok());
+/// What a server has said that it will tell of; it may be less than it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Promised {
+    pub(crate) tools: bool,
+    /// Besides tools: these addresses, where the server has named them.
+    pub(crate) uris: Option<BTreeSet<String>>,
+}
+
+/// A server that does not say of what has promised all of it.
+pub(crate) fn promised(params: Option<&RawValue>) -> Promised {
+    let params = params.and_then(|it| json::read(it.get().as_bytes(), PROMISE).ok());
     let honoured = params.as_ref().and_then(|it| it.get("notifications"));
-    let honoured = honoured.and_then(Value::as_object);
-    honoured.is_some_and(|it| !it.is_empty() && !it.contains_key("toolsListChanged"))
+    let Some(honoured) = honoured.and_then(Value::as_object) else {
+        return Promised {
+            tools: true,
+            uris: None,
+        };
+    };
+    let tools = honoured.contains_key("toolsListChanged");
+    let uris = honoured
+        .get("resourceSubscriptions")
+        .and_then(Value::as_array);
+    let named = uris.into_iter().flatten().filter_map(Value::as_str);
+    Promised {
+        tools: tools || honoured.is_empty(),
+        uris: (!tools).then(|| named.map(str::to_owned).collect()),
+    }
 }
 
 #[cfg(test)]
@@ -144,5 +174,26 @@ mod tests {
         ] {
             assert_eq!(told(method, params), expected, "{method} {params}");
         }
+    }
+
+    #[test]
+    fn a_promise_is_of_what_it_names() {
+        let of = |params: &str| {
+            let params = RawValue::from_string(params.to_owned()).unwrap();
+            let Promised { tools, uris } = promised(Some(&params));
+            (tools, uris.map(|it| it.into_iter().collect::<Vec<_>>()))
+        };
+        let named = |uris: &[&str]| Some(uris.iter().map(|it| (*it).to_owned()).collect());
+        assert_eq!(of("{}"), (true, None));
+        assert_eq!(of(r#"{"notifications":7}"#), (true, None));
+        assert_eq!(of(r#"{"notifications":{}}"#), (true, named(&[])));
+        assert_eq!(
+            of(r#"{"notifications":{"toolsListChanged":true}}"#),
+            (true, None)
+        );
+        let besides = r#"{"notifications":{"promptsListChanged":true}}"#;
+        assert_eq!(of(besides), (false, named(&[])));
+        let some = r#"{"notifications":{"resourceSubscriptions":["a:1",7]}}"#;
+        assert_eq!(of(some), (false, named(&["a:1"])));
     }
 }

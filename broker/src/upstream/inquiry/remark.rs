@@ -35,7 +35,7 @@ pub(crate) fn notified(
             }
         }
         "notifications/subscriptions/acknowledged" => {
-            diagnostics.acknowledge(!news::is_without_tools(params));
+            diagnostics.acknowledge(news::promised(params));
         }
         _ => {
             if let Some(told) = news::of_notification(method, params) {

@@ -6,6 +6,9 @@ use airlock_core::id::ServerName;
 use serde_json::{Value, json};
 
 use super::fake::{Connected, Fake, Say, error, result, text, tool};
+use crate::upstream::fetch::Unfetched;
+use crate::upstream::wall::Wall;
+use crate::upstream::watching::Watched;
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -146,4 +149,97 @@ async fn nobody_listens_to_a_server_that_is_left() {
         .await;
     tokio::time::sleep(Duration::from_secs(3_600)).await;
     assert_eq!(connected.heard("subscriptions/listen").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_promises_everything_but_tools_is_listed_again_when_its_list_holds_no_longer()
+{
+    const HOLDS: Duration = Duration::from_secs(60);
+    let fake = Fake::new(|_, message| match message["method"].as_str() {
+        Some("server/discover") => {
+            let capabilities = json!({"tools": {"listChanged": true}});
+            let about = json!({"supportedVersions": ["2026-07-28"], "capabilities": capabilities});
+            vec![Say::Json(result(message, about))]
+        }
+        Some("subscriptions/listen") => vec![Say::Json(promising(json!({})))],
+        Some("tools/list") => {
+            let list = json!({"tools": [tool("t")], "ttlMs": HOLDS.as_millis() as u64});
+            vec![Say::Json(result(message, list))]
+        }
+        _ => vec![],
+    });
+    let (connected, listed) = fake.connect().await;
+    assert_eq!((listed.failure, listed.tools.len()), (None, 1));
+    for _ in 0..2 {
+        tokio::time::sleep(HOLDS - Duration::from_secs(1)).await;
+        assert!(!is_outdated(&connected).await);
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert!(is_outdated(&connected).await);
+        listed_again(&connected).await;
+    }
+    assert_eq!(connected.heard("subscriptions/listen").len(), 1);
+}
+
+fn promising(notifications: Value) -> Value {
+    let mut acknowledged = acknowledged();
+    acknowledged["params"]["notifications"] = notifications;
+    acknowledged
+}
+
+/// A server that tells of resources, and promises what it is said here.
+async fn watched(promises: fn(&Value) -> Option<Value>) -> Connected {
+    let fake = Fake::new(move |_, message| match message["method"].as_str() {
+        Some("server/discover") => {
+            let capabilities = json!({"tools": {}, "resources": {"subscribe": true}});
+            let about = json!({"supportedVersions": ["2026-07-28"], "capabilities": capabilities});
+            vec![Say::Json(result(message, about))]
+        }
+        Some("subscriptions/listen") => {
+            let wanted = &message["params"]["notifications"];
+            let promised = promises(wanted).map(|it| Say::Json(promising(it)));
+            promised.into_iter().collect()
+        }
+        Some("tools/list") => vec![Say::Json(result(message, json!({"tools": [tool("t")]})))],
+        _ => vec![],
+    });
+    fake.connect().await.0
+}
+
+async fn watch(connected: &Connected, uri: &str) -> Result<Watched, Unfetched> {
+    let server = ServerName("fake".into());
+    let wall = Wall::new(Duration::from_secs(60));
+    connected
+        .upstream
+        .watch(&server, uri.to_owned(), wall)
+        .await
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_of_which_a_server_does_not_promise_to_tell_is_not_said_to_be_watched() {
+    // As many as it likes, and not this one.
+    let connected = watched(|wanted| {
+        let uris = wanted["resourceSubscriptions"].as_array()?;
+        let told = uris.iter().filter(|it| *it != "a:silent");
+        Some(json!({"resourceSubscriptions": told.collect::<Vec<_>>()}))
+    })
+    .await;
+    let told = watch(&connected, "a:told").await;
+    assert!(told.is_ok(), "{told:?}");
+    let silent = watch(&connected, "a:silent").await;
+    assert!(
+        matches!(silent, Err(Unfetched::Refused { .. })),
+        "{silent:?}"
+    );
+    // The others are watched as before, and so are more of them.
+    let more = watch(&connected, "a:more").await;
+    assert!(more.is_ok() && told.is_ok(), "{more:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_names_nothing_or_says_nothing_at_all_tells_of_everything() {
+    for promises in [|_: &Value| None, |_: &Value| Some(Value::Null)] {
+        let connected = watched(promises).await;
+        let watched = watch(&connected, "a:1").await;
+        assert!(watched.is_ok(), "{watched:?}");
+    }
 }
