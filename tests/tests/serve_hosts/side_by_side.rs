@@ -1,27 +1,48 @@
 //! Two hosts at once, one slow approval, one server that dies: nobody waits for
 //! anybody else's run.
 
-use serde_json::json;
-use tests::command::Home;
+use serde_json::{Value, json};
+use tests::command::{Home, program};
+use tests::patience::wait_until;
 use tests::serving::Serving;
 
-use super::{fixture, noted, running, text};
+use super::{noted, running, text};
+
+/// The fixture, which once it was started starts again no sooner than `may-start` is there.
+fn slow_to_come_back(home: &Home) -> String {
+    let script = r#"
+        if [ -e begun ]; then
+            echo waiting > waiting
+            while [ -e begun ] && [ ! -e may-start ]; do sleep 0.02; done
+        fi
+        echo > begun
+        exec "$@""#;
+    let (log, script) = (
+        home.path().join("fixture.log"),
+        home.write("server.sh", script),
+    );
+    let fixture = program("fixture-server");
+    let (script, fixture) = (script.display(), fixture.display());
+    format!("test=sh {script} {fixture} {}", log.display())
+}
+
+fn approved() -> Value {
+    json!({"action": "accept", "content": {"decision": "allow"}})
+}
 
 #[test]
 fn nobody_waits_for_an_approval_or_for_a_server_that_died_under_somebody_else() {
     let home = Home::new();
-    let server = fixture(&home);
+    let server = slow_to_come_back(&home);
     let args = ["--demo", "--disclosure", "full", "--allow", "*.*"];
     let more = ["--ask", "demo.tickets_create", "--server", &server];
     let serving = Serving::start_in(home, args.into_iter().chain(more));
-    let (slow, quick) = (
-        serving.session(&json!({"elicitation": {}})),
-        serving.session(&json!({})),
-    );
+    let asked = || serving.session(&json!({"elicitation": {}}));
+    let (slow, quick, other) = (asked(), serving.session(&json!({})), asked());
     // One host's person has the question in hand, and takes long.
     let code = "return typeof await demo.tickets_create({title: 'slow'})";
     let mut approval = slow.begin(1, "tools/call", &running(code));
-    let asked = approval.told("elicitation/create");
+    let question = approval.told("elicitation/create");
     // The same host waits for a call, which goes down with its server.
     let mut lost = slow.begin(2, "tools/call", &running("return await test.wait({})"));
     while !lost
@@ -31,17 +52,34 @@ fn nobody_waits_for_an_approval_or_for_a_server_that_died_under_somebody_else() 
     {}
     let list = "return (await demo.tickets_list({})).tickets.length > 0";
     assert_eq!(quick.run(1, list)["structuredContent"]["value"], true);
+    // Another person is asked the same, and answers at once.
+    let mut second = other.begin(1, "tools/call", &running(code));
+    let at_once = second.told("elicitation/create");
+    other.reply(&at_once["id"], &approved());
+    let done = second.answer(1);
+    assert_eq!(done["structuredContent"]["value"], "object", "{done}");
     let crash = quick.run(2, "return await test.crash({})");
     assert!(text(&crash).contains("outcome-unknown"), "{crash}");
     let lost = lost.answer(2);
     assert!(text(&lost).contains("outcome-unknown"), "{lost}");
-    // The server is started anew for whoever comes next; the question still waits.
-    assert_eq!(quick.run(3, list)["structuredContent"]["value"], true);
-    let again = quick.run(4, "return await test.simple_text({})");
+    // The server is started anew for whoever needs it, and takes its time; nobody else does.
+    let simple = running("return await test.simple_text({})");
+    let again = other.begin(2, "tools/call", &simple);
+    wait_until(|| serving.home.path().join("waiting").exists());
+    for host in [&quick, &other, &slow] {
+        assert_eq!(host.run(3, list)["structuredContent"]["value"], true);
+        let found = host.call(4, "search_tools", &json!({"query": "simple text"}));
+        assert!(text(&found).contains("simple_text"), "{found}");
+    }
+    let late = serving.session(&json!({}));
+    assert_eq!(late.run(1, list)["structuredContent"]["value"], true);
+    assert_eq!(noted(&serving.home).matches("pid ").count(), 1);
+    serving.home.write("may-start", "");
+    let again = again.answer(2);
     assert_eq!(again["structuredContent"]["value"], "this is simple_text");
     assert_eq!(noted(&serving.home).matches("pid ").count(), 2);
-    let yes = json!({"action": "accept", "content": {"decision": "allow"}});
-    slow.reply(&asked["id"], &yes);
+    // The first question has waited for nobody, and for nothing but its answer.
+    slow.reply(&question["id"], &approved());
     let approved = approval.answer(1);
     assert_eq!(
         approved["structuredContent"]["status"], "done",
