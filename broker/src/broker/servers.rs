@@ -401,3 +401,6 @@ async fn rest_when_idle(servers: Weak<Servers>, name: ServerName, idle: Duration
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -127,8 +127,14 @@ fn findings(report: &Report, script: &FollowedScript) -> Option<String> {
         return None;
     }
     let shown = found.iter().take(FINDINGS_SHOWN_MAX);
+    // The line at which the script ended is quoted there.
+    let quoted = report.error.as_ref().and_then(|it| it.line);
+    let of = |line| match quoted == Some(line) {
+        true => "",
+        false => &*script.text,
+    };
     let mut text: String = shown
-        .map(|it| render::finding(it, &script.name, &script.text, Style::default()))
+        .map(|it| render::finding(it, &script.name, of(it.line), Style::default()))
         .collect();
     if found.len() > FINDINGS_SHOWN_MAX {
         text.push_str(&format!("… and {} more", found.len() - FINDINGS_SHOWN_MAX));

@@ -50,4 +50,4 @@ pub(crate) use server::{Against, Asked, Sent};
 pub use spec::{BadUrl, ServerSpec, ServerUrl, Timeouts, Transport};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -108,12 +108,14 @@ impl Upstream {
     }
 
     #[cfg(test)]
+    pub(crate) fn of_fakes(servers: Vec<Arc<Server>>) -> Self {
+        Self::of(servers, Arc::default(), Newsroom::default())
+    }
+
+    #[cfg(test)]
     pub(super) async fn connect_servers(servers: Vec<Arc<Server>>) -> (Self, Vec<Listed>) {
         let listed = join_all(servers.iter().map(listed)).await;
-        (
-            Self::of(servers, Arc::default(), Newsroom::default()),
-            listed,
-        )
+        (Self::of_fakes(servers), listed)
     }
 
     fn of(servers: Vec<Arc<Server>>, bell: Arc<Notify>, news: Newsroom) -> Self {

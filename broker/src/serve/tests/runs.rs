@@ -83,6 +83,12 @@ async fn what_the_check_found_stands_in_the_text_that_a_model_reads() {
         let said = text(&stopped);
         let message = stopped["structuredContent"]["findings"][0]["message"].as_str();
         assert_eq!(said.matches(message.unwrap()).count(), 1, "{said}");
+        // A line at which it ends is quoted once, whatever was found in it before.
+        let ended = host.run("word.echo({}); throw new Error('no')").await;
+        let said = text(&ended);
+        assert!(said.contains("warning: script.js:1:"), "{said}");
+        assert!(said.contains("error: the script failed"), "{said}");
+        assert_eq!(said.matches("1 | word.echo").count(), 1, "{said}");
         let many = "word.echo({});\n".repeat(12);
         let said = host.run(&many).await;
         let said = text(&said);

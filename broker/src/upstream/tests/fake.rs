@@ -23,7 +23,7 @@ use crate::upstream::wall::Wall;
 
 /// What a server does about a message.
 #[derive(Debug, Clone)]
-pub(super) enum Say {
+pub(crate) enum Say {
     Json(Value),
     Raw(Vec<u8>),
     After(Duration, Value),
@@ -34,19 +34,19 @@ pub(super) enum Say {
 
 type Script = dyn Fn(usize, &Value) -> Vec<Say> + Send + Sync;
 
-pub(super) struct Fake {
-    pub(super) spec: ServerSpec,
-    pub(super) caps: Caps,
-    pub(super) eras: EraMemory,
+pub(crate) struct Fake {
+    pub(crate) spec: ServerSpec,
+    pub(crate) caps: Caps,
+    pub(crate) eras: EraMemory,
     /// What it is told that can be asked.
-    pub(super) abilities: Abilities,
+    pub(crate) abilities: Abilities,
     script: Arc<Script>,
-    pub(super) heard: Arc<Mutex<Vec<Value>>>,
+    pub(crate) heard: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Fake {
     /// The script gets the number of the connection, from 1, and the message.
-    pub(super) fn new(script: impl Fn(usize, &Value) -> Vec<Say> + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(script: impl Fn(usize, &Value) -> Vec<Say> + Send + Sync + 'static) -> Self {
         let transport = Transport::Stdio {
             command: "fake".into(),
             args: vec![],
@@ -68,7 +68,7 @@ impl Fake {
     }
 
     /// A well-behaved server of the older era, except for `tools/call`.
-    pub(super) fn calling(
+    pub(crate) fn calling(
         script: impl Fn(usize, &Value) -> Vec<Say> + Send + Sync + 'static,
     ) -> Self {
         Self::new(move |dial, message| match legacy(message) {
@@ -77,7 +77,7 @@ impl Fake {
         })
     }
 
-    pub(super) async fn connect(self) -> (Connected, Listed) {
+    pub(crate) async fn connect(self) -> (Connected, Listed) {
         let (connected, server) = self.server();
         let (upstream, mut listed) = Upstream::connect_servers(vec![server]).await;
         let connected = Connected {
@@ -88,7 +88,7 @@ impl Fake {
     }
 
     /// The server before anybody connects to it.
-    pub(super) fn server(self) -> (Connected, Arc<Server>) {
+    pub(crate) fn server(self) -> (Connected, Arc<Server>) {
         let dials = Arc::new(Mutex::new(0));
         let (script, heard, counted) = (self.script.clone(), self.heard.clone(), dials.clone());
         let diagnostics = Arc::new(Diagnostics::default());
@@ -125,14 +125,14 @@ impl Fake {
 }
 
 /// A fake that has been connected to.
-pub(super) struct Connected {
-    pub(super) upstream: Upstream,
-    pub(super) heard: Arc<Mutex<Vec<Value>>>,
+pub(crate) struct Connected {
+    pub(crate) upstream: Upstream,
+    pub(crate) heard: Arc<Mutex<Vec<Value>>>,
     dials: Arc<Mutex<usize>>,
 }
 
 impl Connected {
-    pub(super) fn call(
+    pub(crate) fn call(
         &self,
         arguments: &str,
         within_ms: u64,
@@ -147,11 +147,11 @@ impl Connected {
     }
 
     /// A call for somebody who can be asked.
-    pub(super) fn call_for(&self, behind: Behind) -> impl Future<Output = Reply> + Send + use<> {
+    pub(crate) fn call_for(&self, behind: Behind) -> impl Future<Output = Reply> + Send + use<> {
         self.call_with("{}", behind)
     }
 
-    pub(super) fn call_with(
+    pub(crate) fn call_with(
         &self,
         arguments: &str,
         behind: Behind,
@@ -162,11 +162,11 @@ impl Connected {
             .call_in(&server, &tool, arguments, (Some(behind), wall))
     }
 
-    pub(super) fn dials(&self) -> usize {
+    pub(crate) fn dials(&self) -> usize {
         *self.dials.lock().unwrap()
     }
 
-    pub(super) fn heard(&self, method: &str) -> Vec<Value> {
+    pub(crate) fn heard(&self, method: &str) -> Vec<Value> {
         self.heard
             .lock()
             .unwrap()
@@ -176,7 +176,7 @@ impl Connected {
             .collect()
     }
 
-    pub(super) fn report(&self) -> crate::upstream::DiagnosticsReport {
+    pub(crate) fn report(&self) -> crate::upstream::DiagnosticsReport {
         self.upstream
             .diagnostics(&ServerName("fake".into()))
             .unwrap()
@@ -186,7 +186,7 @@ impl Connected {
 impl Upstream {
     /// A call of whoever compares no descriptions: its list is read where the connection is new,
     /// and a call that did not arrive because the connection had ended is made once more.
-    pub(super) fn call(
+    pub(crate) fn call(
         &self,
         server: &ServerName,
         tool: &ToolName,
@@ -196,7 +196,7 @@ impl Upstream {
         self.call_in(server, tool, arguments, (None, Wall::new(within)))
     }
 
-    pub(super) fn call_in(
+    pub(crate) fn call_in(
         &self,
         server: &ServerName,
         tool: &ToolName,
@@ -273,19 +273,19 @@ async fn play(
     }
 }
 
-pub(super) fn result(to: &Value, result: Value) -> Value {
+pub(crate) fn result(to: &Value, result: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": to["id"], "result": result})
 }
 
-pub(super) fn error(to: &Value, code: i64) -> Value {
+pub(crate) fn error(to: &Value, code: i64) -> Value {
     json!({"jsonrpc": "2.0", "id": to["id"], "error": {"code": code, "message": "no"}})
 }
 
-pub(super) fn text(to: &Value, said: &str) -> Value {
+pub(crate) fn text(to: &Value, said: &str) -> Value {
     result(to, json!({"content": [{"type": "text", "text": said}]}))
 }
 
-pub(super) fn initialized(to: &Value) -> Value {
+pub(crate) fn initialized(to: &Value) -> Value {
     result(
         to,
         json!({
@@ -295,12 +295,12 @@ pub(super) fn initialized(to: &Value) -> Value {
     )
 }
 
-pub(super) fn tool(name: &str) -> Value {
+pub(crate) fn tool(name: &str) -> Value {
     json!({"name": name, "inputSchema": {"type": "object"}})
 }
 
 /// The answers of a well-behaved server of the older era; `None` for a call.
-pub(super) fn legacy(message: &Value) -> Option<Vec<Say>> {
+pub(crate) fn legacy(message: &Value) -> Option<Vec<Say>> {
     let says = match message["method"].as_str() {
         Some("initialize") => vec![Say::Json(initialized(message))],
         Some("tools/list") => vec![Say::Json(result(message, json!({"tools": [tool("t")]})))],
@@ -314,7 +314,7 @@ pub(super) fn legacy(message: &Value) -> Option<Vec<Say>> {
 }
 
 /// The words of a reply that a table can hold.
-pub(super) fn words(reply: &Reply) -> String {
+pub(crate) fn words(reply: &Reply) -> String {
     match reply {
         Reply::Result {
             is_error,

@@ -2,7 +2,7 @@
 
 mod calls;
 mod children;
-mod fake;
+pub(crate) mod fake;
 mod fake_http;
 mod floods;
 mod fuzz;
