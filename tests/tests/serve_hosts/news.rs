@@ -193,7 +193,8 @@ fn servers_over_http_tell_in_either_era() {
         assert_eq!(updated(&mut stream), uri, "{era}");
         let uri = format!("airlock://up/airlock://nobody/{THEIRS}");
         let refused = ask(&host, "resources/subscribe", &json!({ "uri": uri }));
-        assert_eq!(refused.is_err(), era == "2025-11-25", "{refused:?}");
+        // One of the newer era may say too late that it does not promise it.
+        assert!(refused.is_err() || era == VERSION, "{refused:?}");
     }
 }
 
