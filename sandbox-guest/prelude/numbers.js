@@ -115,8 +115,15 @@
     if (notation === "compact") settings.compactDisplay = compactDisplay;
     settings.useGrouping = grouping(asked.useGrouping, notation === "compact" ? "min2" : "auto");
     settings.signDisplay = word(asked, "signDisplay", ["auto", "never", "always", "exceptZero", "negative"], "auto");
+    settings.isPlain = isPlain(settings);
     return settings;
   };
+  // Whether a guest that has a function of its own for it may write the number.
+  const isPlain = (settings) => native.numberText !== undefined && settings.style === "decimal" &&
+    settings.notation === "standard" && settings.useGrouping === "auto" && settings.signDisplay === "auto" &&
+    settings.roundingMode === "halfExpand" && settings.roundingIncrement === 1 && settings.trailingZeroDisplay === "auto" &&
+    settings.minimumIntegerDigits === 1 && settings.maximumFractionDigits !== undefined &&
+    settings.maximumSignificantDigits === undefined;
   const grouping = (value, fallback) => {
     if (value === undefined) return fallback;
     if (value === true) return "always";
@@ -384,6 +391,13 @@
     return parts;
   };
 
+  const texted = (value, settings) => {
+    const quick = settings.isPlain && typeof value === "number"
+      ? native.numberText(value, settings.minimumFractionDigits, settings.maximumFractionDigits)
+      : undefined;
+    return quick ?? textOf(partsOf(value, settings));
+  };
+
   const PLAIN = resolve(undefined);
   const SHOWN = ["style", "currency", "currencyDisplay", "currencySign", "unit", "unitDisplay", "minimumIntegerDigits",
     "minimumFractionDigits", "maximumFractionDigits", "minimumSignificantDigits", "maximumSignificantDigits", "useGrouping",
@@ -397,7 +411,7 @@
     }
     get format() {
       const settings = this.#settings;
-      return (this.#format ??= (value) => textOf(partsOf(value, settings)));
+      return (this.#format ??= (value) => texted(value, settings));
     }
     formatToParts(value) { return partsOf(value, this.#settings); }
     resolvedOptions() {
@@ -409,7 +423,7 @@
   offer("NumberFormat", NumberFormat, true);
 
   // How a number is written, for what depends on it.
-  native.intl.written = (number, settings = PLAIN) => textOf(partsOf(number, settings));
+  native.intl.written = (number, settings = PLAIN) => texted(number, settings);
   // With these of its options; zeros in front do not count.
   native.intl.digits = (asked) => {
     const { style, notation, useGrouping, signDisplay } = PLAIN;
@@ -424,7 +438,7 @@
     return options === undefined ? PLAIN : resolve(options);
   };
   method(Number.prototype, "toLocaleString", ofLength(0, {
-    toLocaleString(locales, options) { return textOf(partsOf(valueOfNumber(this), settingsOf(locales, options))); },
+    toLocaleString(locales, options) { return texted(valueOfNumber(this), settingsOf(locales, options)); },
   }.toLocaleString));
   // The lists that are being written; one within itself is left out.
   const written = [];

@@ -200,6 +200,8 @@ impl Live {
         let limit = match error.downcast_ref::<Trap>() {
             Some(Trap::StackOverflow) => Some(Limit::Stack),
             Some(Trap::UnreachableCodeReached) if is_about_memory(&fault) => Some(Limit::Memory),
+            // Where a guest cannot answer as it does otherwise.
+            Some(Trap::UnreachableCodeReached) if fault == FLOOD => Some(Limit::Output),
             _ => None,
         };
         match limit {
@@ -251,6 +253,9 @@ pub(super) fn fault(why: impl fmt::Display) -> GuestStop {
         console: Vec::new(),
     }
 }
+
+/// What a guest says of a script that printed too much, where it can say no more.
+const FLOOD: &str = "output flood";
 
 /// Rust's own words for a size that cannot be had.
 fn is_about_memory(told: &str) -> bool {

@@ -88,6 +88,23 @@ fn numbers_are_written_as_options_say() {
     }
 }
 
+/// What is written quickly is what the parts come to.
+#[test]
+fn numbers_are_written_as_their_parts_are() {
+    gives(
+        "(() => { const forms = [{}, { maximumFractionDigits: 0 }, { maximumFractionDigits: 5 }, { minimumFractionDigits: 2, maximumFractionDigits: 2 }].map((o) => new Intl.NumberFormat('en-US', o));
+         const numbers = [0, -0, 0.5, 1.5, 1.005, 0.0005, 0.00049, -0.0004, 999.9995, 1e21, 1e-7, 5e-324, 153982114791870.12, Number.MAX_VALUE, Infinity, -Infinity, NaN, 9007199254740993];
+         for (let i = 1; i < 300; i += 1) numbers.push(i * 7919.12345 / 10 ** (i % 9), -i / 8 - 0.0005, i * 1e5 + 0.5);
+         const wrong = [];
+         for (const number of numbers) for (const form of forms) {
+           const parts = form.formatToParts(number).map((part) => part.value).join('');
+           if (form.format(number) !== parts) wrong.push([number, form.format(number), parts]);
+         }
+         return JSON.stringify([wrong, numbers[9].toLocaleString(), [1234.5, -0].toLocaleString()]) })()",
+        r#"[[],"1,000,000,000,000,000,000,000","1,234.5,-0"]"#,
+    );
+}
+
 #[test]
 fn dates_are_written_as_options_say() {
     const AT: &str = "new Date(Date.UTC(2026, 10, 3, 15, 4, 5, 67))";

@@ -20,6 +20,7 @@ use sandbox_protocol::Step;
 use sandbox_protocol::codec::{decode_start, encode_step, take_resume};
 
 use crate::Guest;
+use crate::console;
 use crate::heap;
 use crate::landmark::{self, LANDMARK};
 use crate::plan::PLAN;
@@ -43,7 +44,10 @@ fn end(why: &str) -> ! {
 pub extern "C" fn init() {
     std::panic::set_hook(Box::new(|panic| {
         let text = panic.payload_as_str().unwrap_or("the guest panicked");
-        landmark::fault(text);
+        landmark::fault(match console::has_flooded() {
+            true => console::FLOOD,
+            false => text,
+        });
     }));
     match Guest::new() {
         Ok(guest) => GUEST.set(Some(guest)),

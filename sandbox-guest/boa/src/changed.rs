@@ -44,8 +44,17 @@ pub(crate) use room::Rooms;
 /// In larger scripts only jumps, rests and fields are changed.
 const SCRIPT_BYTES_MAX: usize = 256 * 1024;
 
-/// A script without any of these catches no error.
-const CATCHING: [&str; 4] = ["catch", "finally", ".then", "allSettled"];
+/// A script without any of these catches no error. An asynchronous generator is among them,
+/// since the engine panics where an error leaves one that nobody can catch.
+const CATCHING: [&str; 7] = [
+    "catch",
+    "finally",
+    ".then",
+    "allSettled",
+    "async function*",
+    "async function *",
+    "async *",
+];
 
 /// A script that is changed.
 #[derive(Debug, Default)]

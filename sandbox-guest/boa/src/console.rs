@@ -1,5 +1,7 @@
 //! What a script prints: kept up to a bound, counted beyond it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use boa_engine::error::{EngineError, PanicError};
 use boa_engine::{Context, JsArgs, JsError, JsResult, JsValue};
 use sandbox_protocol::codec::{append_line, decode_lines};
@@ -8,6 +10,18 @@ use sandbox_protocol::{ConsoleLevel, ConsoleLine, GuestLimits};
 use crate::inspect;
 use crate::landmark;
 use crate::run::Run;
+
+/// What the guest says of a flood that ends it at a place where nothing can be answered.
+pub(crate) const FLOOD: &str = "output flood";
+
+static FLOODED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the script has printed too much, asked while the guest panics: an asynchronous
+/// generator of the engine does so about an error that nobody can catch.
+#[cfg(target_arch = "wasm32")]
+pub(crate) fn has_flooded() -> bool {
+    FLOODED.load(Ordering::Relaxed)
+}
 
 #[derive(Default)]
 pub(crate) struct Console {
@@ -42,6 +56,7 @@ impl Console {
             }
         }
         self.flooded |= self.kept_bytes + self.dropped_bytes > limits.console_flood_bytes_max;
+        FLOODED.store(self.flooded, Ordering::Relaxed);
         landmark::printed_at(&self.printed);
     }
 
@@ -83,9 +98,7 @@ pub(crate) fn print(_this: &JsValue, args: &[JsValue], context: &mut Context) ->
     console.print(level, &text, &run.limits.get());
     if console.flooded {
         // Not an exception: no script can catch it.
-        return Err(JsError::from(EngineError::from(PanicError::new(
-            "output flood",
-        ))));
+        return Err(JsError::from(EngineError::from(PanicError::new(FLOOD))));
     }
     Ok(JsValue::undefined())
 }

@@ -97,8 +97,9 @@ pub(crate) fn install(context: &mut Context) -> JsResult<Kept> {
 
 fn natives(context: &mut Context) -> JsObject {
     let object = JsObject::with_null_proto();
-    let functions: [(&str, Native); 3] = [
+    let functions: [(&str, Native); 4] = [
         ("print", console::print),
+        ("numberText", numbers::for_people),
         ("inspect", inspect),
         ("stack", stack),
     ];

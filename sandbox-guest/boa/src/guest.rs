@@ -302,3 +302,14 @@ fn is_about_the_stack(error: &EngineError) -> bool {
     }
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_has_a_table_of_names_of_its_own() {
+        let mut guest = Guest::new().unwrap();
+        assert_eq!(guest.context().interner().len(), Interner::new().len());
+    }
+}

@@ -141,7 +141,7 @@ impl Finder<'_> {
             let start = self.text.offset(call.start())?;
             let end = self.text.offset(call.end())?;
             let behind = self.inserted(end, &format!("&&this.{begins}()"));
-            self.stands_alone(start, end)?.then(|| Edit {
+            self.stands_alone(start, end)?.then_some(Edit {
                 // Where it runs, `super()` does.
                 place: Some(start),
                 ..behind

@@ -22,12 +22,13 @@ const MADE_BYTES_MAX: usize = 8 * 1024 * 1024;
 const BLANKS: [u8; 16 * 1024] = [0; 16 * 1024];
 const WIDE_BLANKS: [u16; 8 * 1024] = [0; 8 * 1024];
 
-/// The texts that have room, by where they lie in memory. Whenever as many were made as there
-/// are, or [`MADE_BYTES_MAX`] of them, those are let go of that nobody has any more.
+/// The texts that have room, by where they lie in memory. Whenever more were made than were kept
+/// the last time, or [`MADE_BYTES_MAX`] of them, those are let go of that nobody has any more.
 #[derive(Debug, Default)]
 pub(crate) struct Rooms {
     rooms: FxHashMap<usize, Room>,
-    /// How many were made since it was last looked which of them somebody has.
+    /// How many somebody had when that was last looked at, and how many were made since.
+    kept: usize,
     made: usize,
     made_bytes: usize,
 }
@@ -51,7 +52,7 @@ impl Rooms {
             // What it is copied to comes into its place.
             self.rooms.remove(&address(text));
         }
-        if self.made >= self.rooms.len() || self.made_bytes >= MADE_BYTES_MAX {
+        if self.made > self.kept || self.made_bytes >= MADE_BYTES_MAX {
             self.clear_out();
         }
         let room = Room::behind(text.as_str(), more.as_str());
@@ -65,6 +66,7 @@ impl Rooms {
     /// Lets go of texts that nobody has any more.
     pub(crate) fn clear_out(&mut self) {
         self.rooms.retain(|_, room| room.is_somebodys());
+        self.kept = self.rooms.len();
         (self.made, self.made_bytes) = (0, 0);
     }
 }
@@ -245,6 +247,22 @@ mod tests {
         }
         rooms.clear_out();
         assert!(rooms.rooms.is_empty());
+    }
+
+    #[test]
+    fn of_small_texts_that_nobody_has_there_are_never_more_than_of_others() {
+        let mut rooms = Rooms::default();
+        let kept: Vec<_> = (0..100)
+            .map(|_| rooms.append(&text(WORTH_IT), &more()))
+            .collect();
+        for _ in 0..1_000 {
+            drop(rooms.append(&text(WORTH_IT), &more()));
+            assert!(
+                rooms.rooms.len() <= 2 * kept.len() + 2,
+                "{}",
+                rooms.rooms.len()
+            );
+        }
     }
 
     #[test]

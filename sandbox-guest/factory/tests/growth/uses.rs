@@ -4,7 +4,7 @@
 
 /// A name, and a script in which what is worked on is as long as `N` says. `many(f)` is a list
 /// of `N` items.
-pub(crate) const USES: [(&str, &str); 96] = [
+pub(crate) const USES: [(&str, &str); 98] = [
     ("String.split", "'a,b;'.repeat(N).split(',').length"),
     ("String.split, all of it", "','.repeat(N).split(',').length"),
     (
@@ -351,6 +351,14 @@ pub(crate) const USES: [(&str, &str); 96] = [
         "(() => { let all = 0; for (let i = 0; i < N; i++) all += (() => i).toString().length; return all })()",
     ),
     ("Math.random", "many(() => Math.random()).length"),
+    (
+        "Number.toPrecision",
+        "many(i => (i % 50 * 1.25).toPrecision(5) + (i % 50 / 8).toPrecision(2)).length",
+    ),
+    (
+        "Number.toExponential",
+        "many(i => (i % 50 * 1.25).toExponential(3) + (i % 50 / 8).toExponential(0)).length",
+    ),
     (
         "Number.toString",
         "many(i => (i * 1.25).toString() + i.toString(16)).length",
