@@ -104,6 +104,8 @@ pub struct Found {
     pub column: u32,
     /// Absent where the engine's own words say it.
     pub message: Option<String>,
+    /// What the error was made of, where the script threw one that repeats another.
+    pub because: Option<String>,
     /// Where it was, innermost first, as far as the script called itself there.
     pub stack: Vec<Frame>,
     /// Something inside a call went wrong and nobody saw what: the call is the next best place.
@@ -263,7 +265,13 @@ impl Watched {
         let hearing = Hearing::of(self.secret.lines(console));
         let note = hearing.of_end(name)?;
         let place = self.places.get(note.place)?;
-        Some(words::found(&self.places, &self.names, place, note))
+        let mut found = words::found(&self.places, &self.names, place, note);
+        found.because = note.because.and_then(|number| {
+            let note = hearing.note(number)?;
+            let place = self.places.get(note.place)?;
+            Some(words::because(&self.places, &self.names, place, note))
+        });
+        Some(found)
     }
 
     /// What the script was waiting for when nothing was left to happen.

@@ -156,6 +156,9 @@ impl Told<'_> {
         if let Some(message) = found.message {
             error.message = message;
         }
+        if let Some(because) = found.because {
+            error.message = format!("{}; {because}", error.message);
+        }
         !found.is_sure
     }
 

@@ -4,8 +4,8 @@
 // engine, so that the script sees the error that it saw the first time.
 let look__t, look__s, look__f, look__made = (made) => made;
 const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look__p, guard: look__g, over: look__i, all: look__a, name: look__u, thrown: look__x, end: look__e, same: look__v, parts: look__parts } = (() => {
-  const say = console.debug, json = JSON.stringify, { apply, construct, getPrototypeOf } = Reflect;
-  const { keys, getOwnPropertyNames } = Object, { isArray } = Array;
+  const say = console.debug, json = JSON.stringify, { parse } = JSON, { apply, construct, getPrototypeOf } = Reflect;
+  const { keys, getOwnPropertyNames, getOwnPropertyDescriptor } = Object, { isArray } = Array;
   const map = new WeakMap(), known = map.get.bind(map), keep = map.set.bind(map);
   const text = Function.prototype.toString, iterator = Symbol.iterator, later = Symbol.asyncIterator;
   const [PromiseOf, MapOf, SetOf, DateOf, ErrorOf] = [Promise, Map, Set, Date, Error];
@@ -16,10 +16,18 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
   };
   // The last value of each place, and the calls that are open.
   const last = [], open = [];
+  // What failed so far, with the words that the script may repeat.
+  const failed = [];
+  const because = (it) => {
+    const text = typeof it === 'string' ? it : it instanceof ErrorOf ? it.message : undefined;
+    const is = ([error, message]) => error !== it && (it?.cause === error || (message && typeof text === 'string' && text.includes(message)));
+    return failed.slice(-50).findLast(is)?.[2];
+  };
   let said = 0, value, valueNote;
 
   // What a value is: its kind, its size, the names of what it has; never what it holds.
   const names = (all) => ({ keys: all.slice(0, 200).map((key) => key.slice(0, 100)), of: all.length });
+  const lists = (it, own) => own.slice(0, 50).filter((key) => isArray(getOwnPropertyDescriptor(it, key)?.value)).slice(0, 2).map((key) => key.slice(0, 100));
   const describe = (it) => {
     if (it === null) return { kind: 'null' };
     if (typeof it === 'string') return { kind: 'string', looks: it.length > 1 && '{['.includes(it.trimStart()[0]) };
@@ -29,13 +37,21 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
     if (it instanceof MapOf) return { kind: 'map', size: it.size };
     if (it instanceof SetOf) return { kind: 'set', size: it.size };
     if (it instanceof DateOf) return { kind: 'date' };
-    if (it instanceof ErrorOf) return { kind: 'error' };
+    if (it instanceof ErrorOf) return { kind: 'error', ...names(getOwnPropertyNames(it).filter((key) => key !== 'stack')) };
     const up = getPrototypeOf(it);
     const own = keys(it);
-    if (up === null || up === Object.prototype) return { kind: 'object', ...names(own) };
+    if (up === null || up === Object.prototype) return { kind: 'object', ...names(own), lists: lists(it, own) };
     return { kind: 'object', ...names([...own, ...getOwnPropertyNames(up).filter((key) => key !== 'constructor')]) };
   };
 
+  // The calls that are open, innermost first; of one that repeats only a few.
+  const stack = () => {
+    const calls = [];
+    for (let at = open.length - 1; at >= 0 && calls.length < 20; at -= 1) {
+      if (open[at] !== open[at + 3]) calls.push(open[at]);
+    }
+    return calls;
+  };
   const note = (error, place, more) => {
     if (isObject(error) ? known(error) : valueNote && Object.is(value, error)) return;
     if (said >= 1000) return;
@@ -44,7 +60,8 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
     said += 1;
     if (isObject(error)) keep(error, said);
     else [value, valueNote] = [error, said];
-    say('look__' + json({ note: said, place, ...about, stack: open.slice(-20).reverse() }));
+    say('look__' + json({ note: said, place, ...about, stack: stack() }));
+    if (error instanceof ErrorOf && about.name !== undefined) failed.push([error, error.message, said]);
   };
   const fail = (place, action, more) => {
     try { action() } catch (error) {
@@ -52,7 +69,7 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
       throw error;
     }
   };
-  const follow = (place, action, toBuiltIn, ups) => {
+  const follow = (place, action, toBuiltIn, ups, noText) => {
     const depth = open.push(place) - 1;
     try {
       return action();
@@ -62,15 +79,21 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
         const given = toBuiltIn?.();
         if (!given || given.some((one) => typeof one === 'function')) return { around: true };
         const missing = given.findIndex((one) => one === null || one === undefined);
-        if (missing < 0) return { inside: true };
-        return { inside: true, missing, value: describe(given[missing]), ...parent(ups?.[missing + 1]) };
+        if (missing < 0) return { name: error?.name, inside: true, value: noText?.() };
+        return { name: error?.name, inside: true, missing, value: describe(given[missing]), ...parent(ups?.[missing + 1]) };
       });
       throw error;
     } finally {
       open.length = depth;
     }
   };
-  const parent = (up) => (up === undefined ? {} : { parent: describe(last[up]) });
+  // Of a chain that ended early, the innermost that was there.
+  const parent = (up) => {
+    if (up === undefined) return {};
+    const all = isArray(up) ? up : [up];
+    const there = all.findIndex((one) => last[one] !== null && last[one] !== undefined);
+    return there < 0 ? { parent: describe(last[all[0]]) } : { parent: describe(last[all[there]]), up: there };
+  };
 
   const over = (it, place, isLater, up) => {
     const can = it !== null && it !== undefined &&
@@ -83,7 +106,7 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
       const about = self === undefined ? parent(ups?.[0]) : { parent: describe(self) };
       fail(place, () => it(), () => ({ value: describe(it), ...about }));
     }
-    return follow(place, () => look__made(apply(it, self, given), it, given), () => (isNative(it) ? given : undefined), ups);
+    return follow(place, () => look__made(apply(it, self, given), it, given), () => (isNative(it) ? given : undefined), ups, it === parse && isObject(given[0]) ? () => describe(given[0]) : undefined);
   };
 
   return {
@@ -152,7 +175,7 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
     },
     thrown: (it, place, isNew) => {
       if (!isObject(it)) valueNote = undefined;
-      if (isNew || !(it instanceof ErrorOf)) note(it, place, () => ({ thrown: true }));
+      if (isNew || !(it instanceof ErrorOf)) note(it, place, () => ({ thrown: true, because: because(it) }));
       return it;
     },
     end: (error) => {

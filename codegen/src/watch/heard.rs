@@ -38,6 +38,10 @@ pub(super) struct Note {
     /// It came from somewhere in what was called here.
     pub(super) around: bool,
     pub(super) thrown: bool,
+    /// The note of an error whose words are repeated, or that is named as the cause.
+    pub(super) because: Option<u32>,
+    /// How far above what the value was read from the parent is.
+    pub(super) up: usize,
     /// What an operator was given.
     pub(super) operands: Vec<Value>,
     /// Why a member could not be set.
@@ -57,6 +61,8 @@ pub(super) struct Value {
     pub(super) keys: Vec<String>,
     /// How many members there are in all.
     pub(super) of: usize,
+    /// Members that are arrays.
+    pub(super) lists: Vec<String>,
     /// A text that looks like JSON.
     pub(super) looks: bool,
 }
@@ -74,11 +80,15 @@ impl Hearing {
         hearing
     }
 
+    pub(super) fn note(&self, number: u32) -> Option<&Note> {
+        self.notes.iter().find(|it| it.note == number)
+    }
+
     /// What was said of the error that ended the script: the one that its end names. Of a promise
     /// that nobody waited for, the end knows nothing; then it is the last of the same name.
     pub(super) fn of_end(&self, name: &str) -> Option<&Note> {
         match self.end {
-            Some(end) => self.notes.iter().find(|it| it.note == end),
+            Some(end) => self.note(end),
             None => self
                 .notes
                 .iter()

@@ -141,8 +141,27 @@ pub(super) struct From {
     /// What the script calls the other.
     pub(super) of: String,
     pub(super) key: Key,
+    /// How that came to be, where it may have been missing without an error.
+    pub(super) outer: Option<Box<From>>,
     /// The line of the reading, where it is another statement's.
     pub(super) named_in_line: Option<u32>,
+}
+
+impl From {
+    /// Forgets what is further above.
+    pub(super) fn cut(&mut self, links: usize) {
+        match (&mut self.outer, links) {
+            (outer, 0) => *outer = None,
+            (Some(outer), links) => outer.cut(links - 1),
+            (None, _) => {}
+        }
+    }
+
+    /// The places that it and those above were last seen at.
+    pub(super) fn places(&self) -> Vec<usize> {
+        let above = std::iter::successors(Some(self), |it| it.outer.as_deref());
+        above.map(|it| it.place).collect()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,6 +17,7 @@ use oxc_ast::ast::{Expression, IdentifierReference};
 use oxc_ast_visit::Visit;
 use oxc_semantic::{Scoping, SymbolId};
 use oxc_span::{GetSpan, Span};
+use oxc_syntax::operator::LogicalOperator;
 
 use super::budget::{Budget, TEXT_BYTES_MAX};
 use super::place::{From, Place, What};
@@ -198,6 +199,14 @@ impl<'s> Rewriter<'s> {
         };
         match it {
             Expression::Identifier(name) => self.named.get(&self.symbol(name)?).cloned(),
+            // What is missing then is the last.
+            Expression::LogicalExpression(it) if it.operator != LogicalOperator::And => {
+                self.from(&it.right)
+            }
+            Expression::ChainExpression(it) => {
+                let span = it.expression.span();
+                self.read.get(&(span.start, span.end)).cloned()
+            }
             it => {
                 let span = it.span();
                 self.read.get(&(span.start, span.end)).cloned()
@@ -245,5 +254,16 @@ fn is_of_a_word(c: char) -> bool {
 
 /// `, 3` for a value that was read at place 3.
 fn up(from: Option<&From>) -> String {
-    from.map_or_else(String::new, |from| format!(",{}", from.place))
+    from.map_or_else(String::new, |from| format!(",{}", read_at(from)))
+}
+
+/// `3`, and a list for one behind others that may be missing.
+fn read_at(from: &From) -> String {
+    match from.places().as_slice() {
+        [one] => one.to_string(),
+        all => {
+            let all: Vec<_> = all.iter().map(usize::to_string).collect();
+            format!("[{}]", all.join(","))
+        }
+    }
 }

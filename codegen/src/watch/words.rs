@@ -22,9 +22,24 @@ pub(super) fn found(places: &[Place], names: &[String], place: &Place, note: &No
         line,
         column,
         message: message(place, names, note),
+        because: None,
         stack: stack(places, place, note, (line, column)),
         is_around: note.around,
         is_sure: !note.around && (!note.inside || note.missing.is_some()),
+    }
+}
+
+/// An error that another one was made of.
+pub(super) fn because(places: &[Place], names: &[String], place: &Place, note: &Note) -> String {
+    let Found {
+        line,
+        column,
+        message,
+        ..
+    } = found(places, names, place, note);
+    match message {
+        Some(message) => format!("the cause, at {line}:{column}: {message}"),
+        None => format!("the cause is at {line}:{column}"),
     }
 }
 
@@ -66,6 +81,7 @@ fn message(place: &Place, names: &[String], note: &Note) -> Option<String> {
         value,
         parent,
         from: place.from.as_ref(),
+        up: note.up,
     };
     match &place.what {
         What::Throw
@@ -92,7 +108,19 @@ fn message(place: &Place, names: &[String], note: &Note) -> Option<String> {
         }
         What::Read { of, member } => {
             let what = told.which();
-            Some(format!("cannot read `{member}` of `{of}`, which is {what}"))
+            Some(if of == &value.kind {
+                format!("cannot read `{member}` of {of}")
+            } else {
+                format!("cannot read `{member}` of `{of}`, which is {what}")
+            })
+        }
+        What::Call { given, callee, .. } if note.inside && note.missing.is_none() => {
+            let text = &given.first()?.text;
+            let own = own_keys(value).unwrap_or_default();
+            Some(format!(
+                "`{callee}` takes a text, and `{text}` is {} already{own}",
+                kind(value)
+            ))
         }
         What::Call { given, callee, .. } if note.inside => {
             let given = given.get(note.missing?)?;
@@ -159,7 +187,7 @@ fn message(place: &Place, names: &[String], note: &Note) -> Option<String> {
         What::Over { of } => {
             let what = told.which();
             let own = match value.kind.as_str() {
-                "object" => own_keys(value).unwrap_or_default(),
+                "object" => own_keys(value).unwrap_or_default() + &list_in(of, value),
                 _ => String::new(),
             };
             Some(format!("cannot iterate over `{of}`, which is {what}{own}"))
@@ -216,6 +244,7 @@ struct Told<'n> {
     value: &'n Value,
     parent: Option<&'n Value>,
     from: Option<&'n From>,
+    up: usize,
 }
 
 impl Told<'_> {
@@ -235,12 +264,23 @@ impl Told<'_> {
         };
         let read = match (from.named_in_line, &from.key) {
             (Some(line), Key::Name(name)) => {
-                format!(" (`{}{}` of line {line})", from.of, member(name))
+                let member = member(name);
+                let link = match (from.outer.is_some(), member.starts_with('[')) {
+                    (false, _) => "",
+                    (true, false) => "?",
+                    (true, true) => "?.",
+                };
+                format!(" (`{}{link}{member}` of line {line})", from.of)
             }
             (Some(line), Key::Computed(name)) => format!(" (`{}{name}` of line {line})", from.of),
             (None, _) => String::new(),
         };
-        format!("{read}{}", about_parent(&from.of, parent, &from.key))
+        let mut above = Some(from);
+        for _ in 0..self.up {
+            above = above.and_then(|it| it.outer.as_deref());
+        }
+        let about = above.map(|it| about_parent(&it.of, parent, &it.key));
+        format!("{read}{}", about.unwrap_or_default())
     }
 }
 
@@ -250,6 +290,11 @@ fn about_parent(of: &str, parent: &Value, key: &Key) -> String {
     match parent.kind.as_str() {
         "promise" => format!("; `{of}` is a Promise: await it"),
         "object" => format!("; `{of}` {}{}", keys(parent), meant(of, parent, key)),
+        "error" if parent.keys.is_empty() => format!("; `{of}` is an Error"),
+        "error" => {
+            let meant = meant(of, parent, key);
+            format!("; `{of}` is an Error and {}{meant}", keys(parent))
+        }
         "array" => {
             let meant = meant_of(key, &OF_AN_ARRAY);
             format!("; `{of}` is an array of {size}{meant}")
@@ -284,6 +329,14 @@ fn keys(value: &Value) -> String {
     format!("has: {}{more}", told.join(", "))
 }
 
+/// What somebody wanted to go over who took what it is in.
+fn list_in(of: &str, value: &Value) -> String {
+    match value.lists.as_slice() {
+        [list] => format!("; did you mean `{of}{}`?", member(list)),
+        _ => String::new(),
+    }
+}
+
 fn own_keys(value: &Value) -> Option<String> {
     (!value.keys.is_empty()).then(|| format!("; it {}", keys(value)))
 }
@@ -304,9 +357,12 @@ fn meant(of: &str, parent: &Value, key: &Key) -> String {
     };
     let others = parent.keys.iter().map(String::as_str);
     let others = others.filter(|it| it != name && it.chars().count() <= KEY_CHARS_MAX);
-    match closest(name, others) {
-        Some(close) => format!("; did you mean `{of}{}`?", member(close)),
-        None => String::new(),
+    match (closest(name, others), parent.lists.as_slice()) {
+        (Some(close), _) => format!("; did you mean `{of}{}`?", member(close)),
+        (None, [list]) if OF_AN_ARRAY.contains(&name.as_str()) => {
+            format!("; did you mean `{of}{}.{name}`?", member(list))
+        }
+        (None, _) => String::new(),
     }
 }
 
@@ -327,7 +383,9 @@ fn meant_of(key: &Key, members: &[&str]) -> String {
     let known = other
         .map(|(_, own)| *own)
         .filter(|own| members.contains(own));
-    match known.or_else(|| closest(name, members.iter().copied().filter(|it| it != name))) {
+    let others = members.iter().copied().filter(|it| it != name);
+    let close = || closest(name, others).filter(|it| it.len().abs_diff(name.len()) <= 2);
+    match known.or_else(close) {
         Some(close) => format!("; did you mean `{close}`?"),
         None => String::new(),
     }

@@ -6,7 +6,7 @@ use oxc_ast_visit::{Visit, walk};
 use oxc_span::{GetSpan, Span};
 
 use super::members::Member;
-use super::{Rewriter, up};
+use super::{Rewriter, read_at, up};
 use crate::watch::place::{Given, Key, Place, What};
 
 impl<'s> Rewriter<'s> {
@@ -169,7 +169,7 @@ impl<'s> Rewriter<'s> {
         };
         let all = std::iter::once(from.as_ref()).chain(given.iter().map(|it| it.from.as_ref()));
         let all: Vec<_> = all
-            .map(|from| from.map_or("void 0".to_owned(), |from| from.place.to_string()))
+            .map(|from| from.map_or("void 0".to_owned(), read_at))
             .collect();
         if all.iter().all(|it| it == "void 0") {
             return String::new();

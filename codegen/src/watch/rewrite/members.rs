@@ -10,6 +10,9 @@ use super::{Rewriter, up};
 use crate::watch::name;
 use crate::watch::place::{From, Key, What};
 
+/// Links of a chain above one that may be missing.
+const CHAIN_MAX: usize = 2;
+
 pub(super) struct Member<'e, 'a> {
     pub(super) object: &'e Expression<'a>,
     pub(super) span: Span,
@@ -157,11 +160,15 @@ impl<'s> Rewriter<'s> {
             of: of.clone(),
             member,
         };
-        let place = self.place(it.at, what, from);
+        let place = self.place(it.at, what, from.clone());
         let from = From {
             place,
             of,
             key: it.key.clone(),
+            outer: from.filter(|_| it.optional).map(|mut from| {
+                from.cut(CHAIN_MAX);
+                Box::new(from)
+            }),
             named_in_line: None,
         };
         self.read.insert((it.span.start, it.span.end), from);

@@ -161,6 +161,7 @@ impl<'s> Rewriter<'s> {
                     place,
                     of: of.clone(),
                     key: Key::Name(crate::watch::name(&key)),
+                    outer: None,
                     named_in_line: Some(self.lines.place(property.span.start).0),
                 };
                 self.name(name.symbol_id.get(), from);

@@ -13,6 +13,7 @@ pub(super) fn message(place: &Place, note: &Note) -> Option<String> {
             value,
             parent,
             from,
+            up: note.up,
         };
         told.which()
     };

@@ -1,0 +1,3 @@
+const result = await demo.tickets_list({});
+const items = result.items ?? result.data;
+return items.filter((it) => it.priority === "high");

@@ -1,0 +1,2 @@
+const res = await demo.logs_query({ level: "error" });
+return res.map((it) => it.message);

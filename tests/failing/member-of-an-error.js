@@ -1,0 +1,5 @@
+try {
+  await demo.flaky_report({ period: "hour" });
+} catch (error) {
+  return error.response.status;
+}

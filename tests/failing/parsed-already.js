@@ -1,0 +1,2 @@
+const found = await demo.tickets_list({});
+return JSON.parse(found).tickets;
