@@ -331,6 +331,21 @@ async fn a_forged_or_foreign_handle_opens_nothing() {
             "{given}"
         );
     }
+    // Nor does a state of one's own under another's name.
+    let mut own = house.host(way, json!({"elicitation": {}})).await;
+    own.descriptions("?tools=word.ask").await;
+    let code = "return (await word.ask({text: 'a'})).text";
+    let mut params = json!({"name": "run_script", "arguments": {"code": code}});
+    let first = own.request("tools/call", params.clone()).await.unwrap();
+    let (_, sealed) = first["requestState"]
+        .as_str()
+        .and_then(|it| it.split_once('~'))
+        .unwrap();
+    params["requestState"] = format!("{id}~{sealed}").into();
+    own.handle = None;
+    let refused = own.request("tools/call", params).await.unwrap_err();
+    let why = refused["message"].as_str().unwrap();
+    assert!(why.contains("is not one that was given"), "{refused}");
     // A state leads to its session as a handle does, and no more than that.
     for state in [
         format!("{id}~"),
