@@ -1,6 +1,6 @@
 //! The time. The only module that reads the clock.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since the Unix epoch that never go back: the wall clock is read
 /// once, and what has passed since is added.
@@ -24,7 +24,19 @@ impl Clock {
 
     #[must_use]
     pub(crate) fn now_ms(&self) -> u64 {
-        self.origin_ms + u64::try_from(self.origin.elapsed().as_millis()).unwrap_or(0)
+        self.ms_at(self.passed())
+    }
+
+    /// What has passed since it was started.
+    #[must_use]
+    pub(crate) fn passed(&self) -> Duration {
+        self.origin.elapsed()
+    }
+
+    /// The time when so much had passed.
+    #[must_use]
+    pub(crate) fn ms_at(&self, passed: Duration) -> u64 {
+        self.origin_ms + u64::try_from(passed.as_millis()).unwrap_or(0)
     }
 }
 

@@ -5,6 +5,9 @@
 mod compiler;
 mod digests;
 mod sources;
+#[expect(unreachable_pub, reason = "the crate that it belongs to exports it")]
+#[path = "../../sandbox-guest/quickjs-image/src/stack.rs"]
+mod stack;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -93,9 +96,9 @@ fn build_guest(guests: &Path, compiler: &Compiler) -> Result<PathBuf> {
     let mut cargo = nested_cargo("sandbox-guest/quickjs", &target);
     cargo.args(["rustc", "--locked", "--lib", "--profile", "guest"]);
     cargo.args(["--target", WASM_TARGET, "--"]);
-    // As with the first guest: the shadow stack lies below everything else, and its size is the
-    // cage's.
-    cargo.args(["-C", "link-arg=-zstack-size=4194304"]);
+    // As with the first guest: the shadow stack lies below everything else.
+    let stack = format!("link-arg=-zstack-size={}", stack::SHADOW_STACK_BYTES);
+    cargo.args(["-C", &stack]);
     cargo.args(["-C", "link-arg=--stack-first"]);
     // No path of this machine goes into the module.
     let places = [

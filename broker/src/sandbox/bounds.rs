@@ -1,5 +1,6 @@
 //! What stops a guest: its own bounds, the run's deadline, and a word from outside.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,6 +14,15 @@ use crate::clock::Clock;
 
 /// Table elements that a guest may grow to; no guest of ours grows its table.
 const TABLE_ELEMENTS_MAX: usize = super::TABLE_ELEMENTS_MAX;
+
+/// A step that is over by then has computed as long as it took: asking the kernel twice for the
+/// thread's own time is a fifteenth of a short run.
+const BRIEF: Duration = Duration::from_millis(1);
+
+thread_local! {
+    /// What this thread had computed when it was last asked.
+    static LAST_ASKED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
 
 /// The bounds of one guest over all its steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +74,10 @@ pub(super) struct Watch {
     clock: Clock,
     /// Computed before the present step.
     cpu_before: Duration,
-    /// The thread's time at the beginning of the present step.
-    cpu_entered: Duration,
+    /// When the present step began, on the clock.
+    entered: Duration,
+    /// What the thread had computed then, or less; unknown until it is first asked in this step.
+    cpu_entered: Option<Duration>,
     memory_bytes_peak: usize,
     large_pages: LargePages,
     pub(super) stopped: Option<Stopped>,
@@ -78,7 +90,8 @@ impl Watch {
             stop,
             clock,
             cpu_before: Duration::ZERO,
-            cpu_entered: Duration::ZERO,
+            entered: Duration::ZERO,
+            cpu_entered: None,
             memory_bytes_peak: 0,
             large_pages: LargePages::none(),
             stopped: None,
@@ -95,16 +108,26 @@ impl Watch {
     }
 
     pub(super) fn enter(&mut self) {
-        self.cpu_entered = thread_time();
+        self.entered = self.clock.passed();
+        self.cpu_entered = None;
     }
 
     pub(super) fn leave(&mut self) {
-        self.cpu_before = self.cpu();
+        let took = self.clock.passed().saturating_sub(self.entered);
+        let is_brief = took < BRIEF && self.cpu_entered.is_none();
+        let computed = if is_brief { took } else { self.computed(took) };
+        self.cpu_before += computed;
     }
 
-    /// Computed so far, the present step included.
-    fn cpu(&self) -> Duration {
-        self.cpu_before + thread_time().saturating_sub(self.cpu_entered)
+    /// What the present step has computed. Where it began is known only by what came before and by
+    /// how long ago that was, so it is never too little.
+    fn computed(&mut self, took: Duration) -> Duration {
+        let now = thread_time();
+        let before = LAST_ASKED.replace(now);
+        let entered = *self
+            .cpu_entered
+            .get_or_insert_with(|| before.max(now.saturating_sub(took)));
+        now.saturating_sub(entered)
     }
 
     pub(super) fn cpu_us(&self) -> u64 {
@@ -117,20 +140,22 @@ impl Watch {
 
     /// Looks at everything that may end a guest; true when something does.
     pub(super) fn must_stop(&mut self) -> bool {
-        self.must_stop_after(self.cpu())
+        let passed = self.clock.passed();
+        let cpu = self.cpu_before + self.computed(passed.saturating_sub(self.entered));
+        self.must_stop_after(cpu, passed)
     }
 
-    /// The same between two steps, where nothing is computed and no clock need be asked for it.
+    /// The same where a step begins, when nothing is computed and no clock need be asked for it.
     pub(super) fn must_not_begin(&mut self) -> bool {
-        self.must_stop_after(self.cpu_before)
+        self.must_stop_after(self.cpu_before, self.entered)
     }
 
-    fn must_stop_after(&mut self, cpu: Duration) -> bool {
+    fn must_stop_after(&mut self, cpu: Duration, passed: Duration) -> bool {
         if self.stop.is_stopped() {
             self.stopped = Some(Stopped::Outside);
         } else if cpu >= Duration::from_millis(self.bounds.cpu_ms_max) {
             self.stopped = Some(Stopped::Limit(Limit::Cpu));
-        } else if self.clock.now_ms() >= self.bounds.deadline_at_ms {
+        } else if self.clock.ms_at(passed) >= self.bounds.deadline_at_ms {
             self.stopped = Some(Stopped::Limit(Limit::Time));
         }
         self.stopped.is_some()
@@ -169,5 +194,78 @@ impl ResourceLimiter for Watch {
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
         Ok(desired <= TABLE_ELEMENTS_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    fn watch() -> Watch {
+        let bounds = GuestBounds {
+            cpu_ms_max: 1_000_000,
+            memory_bytes_max: 0,
+            deadline_at_ms: u64::MAX,
+        };
+        Watch::new(bounds, StopHandle::default(), Clock::start())
+    }
+
+    /// Computes until this thread has done so for as long.
+    fn compute(time: Duration) {
+        let begun = thread_time();
+        while thread_time() - begun < time {}
+    }
+
+    #[test]
+    fn a_step_is_charged_for_what_it_computed() {
+        for is_looked_at in [false, true] {
+            let mut watch = watch();
+            let mut computed = Duration::ZERO;
+            for time in [100_u64, 1_500, 7_000].map(Duration::from_micros) {
+                watch.enter();
+                compute(time);
+                computed += time;
+                if is_looked_at {
+                    assert!(!watch.must_stop());
+                    compute(time);
+                    computed += time;
+                }
+                watch.leave();
+                // The two clocks may differ by a hair.
+                let least = computed.mul_f64(0.99);
+                assert!(watch.cpu_before >= least, "{computed:?}: {watch:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_step_that_has_to_wait_for_the_processor_does_not_pay_for_it() {
+        let wait = Duration::from_millis(300);
+        let mut watch = watch();
+        watch.enter();
+        assert!(!watch.must_stop());
+        watch.leave();
+        let before = watch.cpu_before;
+        watch.enter();
+        thread::sleep(wait);
+        watch.leave();
+        assert!(watch.cpu_before - before < wait, "{watch:?}");
+    }
+
+    #[test]
+    fn a_step_that_computes_meets_its_bound() {
+        let mut watch = watch();
+        watch.bounds.cpu_ms_max = 5;
+        watch.enter();
+        assert!(!watch.must_not_begin());
+        compute(Duration::from_millis(5));
+        assert!(watch.must_stop());
+        assert_eq!(watch.stopped, Some(Stopped::Limit(Limit::Cpu)));
+        watch.leave();
+        watch.stopped = None;
+        watch.enter();
+        assert!(watch.must_not_begin());
     }
 }

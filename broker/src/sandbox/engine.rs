@@ -40,6 +40,14 @@ impl JsEngine {
         }
     }
 
+    /// The shadow stack at the beginning of its guest's memory, as it was linked.
+    pub(super) fn shadow_stack_bytes(self) -> usize {
+        match self {
+            Self::Boa => cage::SHADOW_STACK_BYTES,
+            Self::QuickJs => quickjs_image::SHADOW_STACK_BYTES,
+        }
+    }
+
     /// Words of the language that scripts know from elsewhere and this engine does not have.
     #[must_use]
     pub fn lacks(self) -> &'static [&'static str] {

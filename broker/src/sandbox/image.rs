@@ -11,6 +11,7 @@ use wasmtime::{Config, CustomCodeMemory, Engine, InstancePre, Linker, Module, Mo
 
 use super::SandboxError;
 use super::bounds::Watch;
+use super::engine::JsEngine;
 use super::single_pages::SinglePages;
 use super::ticker::Ticker;
 
@@ -23,6 +24,7 @@ pub(super) struct Loaded {
     pub(super) exports: Exports,
     pub(super) ticker: Ticker,
     pub(super) single_pages: SinglePages,
+    pub(super) shadow_stack_bytes: usize,
     /// Where its guests leave their last words, once one of them has said so.
     pub(super) landmark: OnceLock<u32>,
 }
@@ -87,6 +89,8 @@ impl Loaded {
             exports,
             ticker,
             single_pages: SinglePages::ask(),
+            shadow_stack_bytes: JsEngine::of_name(name)
+                .map_or(cage::SHADOW_STACK_BYTES, JsEngine::shadow_stack_bytes),
             landmark: OnceLock::new(),
         })
     }

@@ -142,7 +142,8 @@ impl Live {
         self.store.data_mut().leave();
         let step = step.map_err(|error| self.stop_of(&error))?;
         if turn == Turn::Start && matches!(step.state, StepState::Waiting { .. }) {
-            shadow_stack::release(self.memory.data_mut(&mut self.store));
+            let stack_bytes = loaded.shadow_stack_bytes;
+            shadow_stack::release(self.memory.data_mut(&mut self.store), stack_bytes);
         }
         Ok(step)
     }

@@ -4,10 +4,10 @@
 /// Makes the guest's shadow stack what it was before the guest ran. To be called
 /// only while none of the guest's functions runs.
 #[cfg(target_os = "linux")]
-pub(super) fn release(memory: &mut [u8]) {
+pub(super) fn release(memory: &mut [u8], stack_bytes: usize) {
     use rustix::mm::{Advice, madvise};
 
-    let Some(stack) = memory.get_mut(..cage::SHADOW_STACK_BYTES) else {
+    let Some(stack) = memory.get_mut(..stack_bytes) else {
         return;
     };
     // SAFETY: the range is inside the guest's memory, which is mapped privately and
@@ -27,4 +27,4 @@ pub(super) fn release(memory: &mut [u8]) {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn release(_memory: &mut [u8]) {}
+pub(super) fn release(_memory: &mut [u8], _stack_bytes: usize) {}

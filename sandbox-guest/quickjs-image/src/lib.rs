@@ -2,7 +2,10 @@
 //! inside the binary that links this crate, where `cargo xtask engine quickjs`
 //! was run before the build. It lies in a section of its own, [`SECTION`].
 
+mod stack;
+
 use guest_image::GuestImage;
+pub use stack::SHADOW_STACK_BYTES;
 
 /// The section of the binary that holds the image.
 pub const SECTION: &str = ".airlock_quickjs";

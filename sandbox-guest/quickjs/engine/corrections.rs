@@ -21,6 +21,7 @@ pub(crate) const CORRECTED: [(&str, &[Correction]); 2] = [
             KEYS_COME_BEFORE_VALUES,
             GROUPS_CLOSE,
             GROUPS_OF_MAPS_CLOSE,
+            NO_NUMBER_IS_NO_MEMBER_OF_BYTES,
         ],
     ),
     ("libregexp.c", &[HYPHENS_OUTSIDE_CLASSES]),
@@ -306,6 +307,22 @@ const GROUPS_OF_MAPS_CLOSE: Correction = Correction {
         }
 
         prop = js_map_get(",
+};
+
+/// `bytes[NaN] = 1` is lost, as with every number that is no index.
+const NO_NUMBER_IS_NO_MEMBER_OF_BYTES: Correction = Correction {
+    wrong: "
+            if (!(c =='I' && (r_end - r) == 8 &&
+                  !memcmp(r + 1, \"nfinity\", 7)))
+                return JS_UNDEFINED;
+",
+    right: "
+            if (len == 3 && !memcmp(r, \"NaN\", 3))
+                return js_float64(NAN);
+            if (!(c =='I' && (r_end - r) == 8 &&
+                  !memcmp(r + 1, \"nfinity\", 7)))
+                return JS_UNDEFINED;
+",
 };
 
 /// With the flag `v` some characters need a backslash in a class, and nowhere else: `/a-b/v`.
