@@ -427,40 +427,28 @@ fn waits_that_are_not_over_are_told() {
         found.unwrap().to_string()
     };
     let (inner, outer) = (place("g"), place("Promise.all([f(), h])"));
-    let heard = |lines: &[&str]| {
-        let lines = lines.iter().map(|line| {
-            let line = line.replace("INNER", &inner).replace("OUTER", &outer);
-            format!("look__00000000000000ab{line}")
-        });
-        let lines: Vec<_> = lines.collect();
-        watched.waiting(lines.iter().map(String::as_str))
+    let heard = |said: &str| {
+        let said = said.replace("INNER", &inner).replace("OUTER", &outer);
+        let first = r#"look__00000000000000ab{"waits":[]}"#;
+        let last = format!("look__00000000000000ab{said}");
+        watched.waiting([first, last.as_str(), "look__00000000000000ab[", "else"])
     };
-    let inner = r#"{"wait":1,"place":INNER}"#;
-    let outer = r#"{"wait":2,"place":OUTER,"of":2}"#;
-    let first = r#"{"wait":3,"place":OUTER,"number":1,"own":true}"#;
-    let second = r#"{"wait":4,"place":OUTER,"number":2}"#;
-    let found = heard(&[inner, outer, first]).unwrap();
+    let inner = r#"{"place":INNER}"#;
+    let outer = r#"{"place":OUTER,"of":2}"#;
+    let first = r#"{"place":OUTER,"number":1,"own":true}"#;
+    let second = r#"{"place":OUTER,"number":2}"#;
+    let found = heard(&format!(r#"{{"waits":[{inner},{outer},{first}]}}"#)).unwrap();
     assert_eq!((found.line, found.column), (2, 3));
     assert_eq!(found.message, "`await g` waits for ever");
     let frames: Vec<_> = found.stack.iter().map(|it| it.function.as_str()).collect();
     assert_eq!(frames, ["f", "<script>"]);
-    let found = heard(&[
-        inner,
-        outer,
-        first,
-        second,
-        r#"{"over":1}"#,
-        r#"{"over":3}"#,
-    ])
-    .unwrap();
+    let found = heard(&format!(r#"{{"waits":[{outer},{second}]}}"#)).unwrap();
     assert_eq!((found.line, found.column), (4, 1));
     assert_eq!(
         found.message,
         "`await Promise.all([f(), h])` waits for ever, for promise 2 of 2"
     );
-    assert_eq!(
-        heard(&[inner, r#"{"over":1}"#, "[", r#"{"over":-1}"#]),
-        None
-    );
-    assert_eq!(heard(&[r#"{"wait":1,"place":99}"#]), None);
+    assert_eq!(heard(r#"{"waits":[]}"#), None);
+    assert_eq!(heard(r#"{"waits":[{"place":99}]}"#), None);
+    assert_eq!(heard("{}"), None);
 }

@@ -1,14 +1,10 @@
 //! What a script waits for that nothing can settle, in words.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 
 use super::Frame;
 use super::place::{Place, WaitKind, What};
 
-/// Lines that are read.
-const LINES_MAX: usize = 200_000;
 /// Other waits that are told.
 const OTHERS_MAX: usize = 5;
 /// Waits of one place that are told as numbers.
@@ -23,16 +19,14 @@ pub struct Waiting {
     pub stack: Vec<Frame>,
 }
 
+/// The waits that are not over, in the order in which they began.
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Line {
-    Over { over: u64 },
-    Wait(Wait),
+struct Open {
+    waits: Vec<Wait>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Wait {
-    wait: u64,
     place: usize,
     /// It waits for a function of the script, which waits itself.
     #[serde(default)]
@@ -44,19 +38,10 @@ struct Wait {
 }
 
 pub(super) fn of<'t>(places: &[Place], lines: impl Iterator<Item = &'t str>) -> Option<Waiting> {
-    let mut open: BTreeMap<u64, Wait> = BTreeMap::new();
-    for line in lines.take(LINES_MAX) {
-        match serde_json::from_str(line) {
-            Ok(Line::Wait(wait)) => {
-                open.insert(wait.wait, wait);
-            }
-            Ok(Line::Over { over }) => {
-                open.remove(&over);
-            }
-            Err(_) => {}
-        }
-    }
-    let (parts, waits): (Vec<_>, Vec<_>) = open.values().partition(|it| it.number.is_some());
+    let open: Open = lines
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .last()?;
+    let (parts, waits): (Vec<_>, Vec<_>) = open.waits.iter().partition(|it| it.number.is_some());
     // What it all hangs on, in the order of its beginning; without that, whoever waits.
     let is_cause = |it: &&&Wait| !it.own && !is_only_of_own(it, &parts);
     let mut causes: Vec<&Wait> = waits.iter().filter(is_cause).copied().collect();
@@ -112,9 +97,10 @@ fn said(place: &Place, wait: &Wait, parts: &[&Wait]) -> String {
         .take(NUMBERS_MAX)
         .map(usize::to_string)
         .collect();
-    let more = match numbers.len().saturating_sub(told.len()) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
+    let more = if numbers.len() > told.len() {
+        " and others"
+    } else {
+        ""
     };
     let plural = if numbers.len() == 1 { "" } else { "s" };
     format!(

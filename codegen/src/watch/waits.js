@@ -1,15 +1,41 @@
-// Stands behind errors.js where a script waited for what nothing can settle. Each wait
-// says that it begins and that it is over; those that are not are why.
+// Stands behind errors.js where a script waited for what nothing can settle. The waits
+// that are not over are said whenever nothing began or ended for a while, and so for
+// the last time when nothing can any more.
 const { wait: look__y, later: look__y2 } = (() => {
   const { say, json, apply, iterator, later, isArray, isObject, getPrototypeOf, PromiseOf } = look__parts;
   const { then } = PromiseOf.prototype, { all, allSettled, any, race } = PromiseOf;
   const map = new WeakMap();
   const asynchronous = [async () => {}, async function* () {}].map((it) => getPrototypeOf(it));
-  let begun = 0;
+  const open = new Map(), put = open.set.bind(open), drop = open.delete.bind(open), values = open.values.bind(open);
+  const now = PromiseOf.resolve(), patience = 50;
+  let begun = 0, events = 0, isGoing = false;
+  const tell = () => {
+    const waits = [];
+    for (const one of values()) if (waits.push(one) >= 200) break;
+    say('look__' + json({ waits }));
+  };
+  const rest = (seen, left) => {
+    if (left > 0) {
+      apply(then, now, [() => rest(events, events === seen ? left - 1 : patience)]);
+    } else {
+      isGoing = false;
+      tell();
+    }
+  };
+  const changed = () => {
+    events += 1;
+    if (isGoing) return;
+    isGoing = true;
+    rest(events, patience);
+  };
   const begin = (it, about) => {
     const id = begun += 1;
-    say('look__' + json({ wait: id, ...about }));
-    const over = () => { say('look__' + json({ over: id })) };
+    put(id, about);
+    changed();
+    const over = () => {
+      drop(id);
+      changed();
+    };
     apply(then, it, [over, over]);
   };
   const wait = (place, it, isOwn) => {
