@@ -26,6 +26,7 @@ mod surface;
 pub mod typed;
 mod values;
 mod weight;
+mod zones;
 
 use oxc_allocator::Allocator;
 use oxc_semantic::SemanticBuilder;

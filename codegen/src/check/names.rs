@@ -102,6 +102,7 @@ impl Reading<'_, '_, '_> {
                 self.lacking_members(name, &nodes);
             }
         }
+        self.time_zones();
     }
 
     /// Part of the language, and not of this engine. Where it is asked for first, it may be absent.

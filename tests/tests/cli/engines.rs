@@ -82,6 +82,22 @@ fn an_engine_that_was_not_made_says_how_to_make_it() {
     }
 }
 
+#[test]
+fn a_time_zone_by_name_is_warned_of_where_it_is_an_error_and_nowhere_else() {
+    let script = "return new Date(0).toLocaleString('de', {timeZone: 'Europe/Berlin'}).length > 5";
+    for engine in carried() {
+        let home = Home::new();
+        let ended = home.run(["run", "--json", "--engine", engine.name(), "-e", script]);
+        let report = ended.json();
+        let is_there = report["value"] == true;
+        assert_eq!(is_there, engine.name() == "boa", "{report}");
+        let warned = report["findings"]
+            .to_string()
+            .contains("no time zone `Europe/Berlin`");
+        assert_eq!(warned, !is_there, "{report}");
+    }
+}
+
 /// What `airlock engines` says that an engine lacks is not there, and the check warns of it.
 #[test]
 fn what_an_engine_lacks_is_missing_and_warned_of() {
