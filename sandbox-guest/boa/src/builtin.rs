@@ -7,6 +7,8 @@ use boa_engine::{
     Context, JsArgs, JsNativeError, JsResult, JsString, JsValue, NativeFunction, js_string,
 };
 
+use crate::room;
+
 /// What is called instead, with the engine's own function behind the arguments.
 pub(crate) type Native = fn(&JsValue, &[JsValue], &JsObject, &mut Context) -> JsResult<JsValue>;
 
@@ -20,7 +22,8 @@ pub(crate) fn prototype_of(class: &str, context: &mut Context) -> JsResult<JsObj
     Ok(prototype.as_object().ok_or_else(missing)?)
 }
 
-/// Puts `native` in the place of a function, with the same name and length.
+/// Puts `native` in the place of a function, with the same name and length. Before it is called,
+/// what nobody has any more is collected if that is much.
 /// Answers the new function.
 pub(crate) fn replace(
     holder: &JsObject,
@@ -39,7 +42,10 @@ pub(crate) fn replace(
     let name = name.as_string().unwrap_or_else(JsString::default);
     let length = original.get(js_string!("length"), context)?;
     let function = NativeFunction::from_copy_closure_with_captures(
-        move |this, args, original: &JsObject, context| native(this, args, original, context),
+        move |this, args, original: &JsObject, context| {
+            room::sweep_when_full();
+            native(this, args, original, context)
+        },
         original,
     );
     let function = FunctionObjectBuilder::new(context.realm(), function)

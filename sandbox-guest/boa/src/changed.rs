@@ -6,15 +6,19 @@
 //! function f() {…}    becomes   function f() {airlock_depth();…}
 //! () => …             becomes   () => airlock_depth()?0:…
 //! try {} catch {} finally {}    becomes   try{try {} catch {}} finally {}
+//! [...list]           becomes   airlock_list([...airlock_items(list)])
+//! { ...object }       becomes   { ...airlock_sweep()?0:object }
 //! class T { id = T.n++ }    becomes   class T { #make(){return class … { id = T.n++ }} }
 //! ```
 //!
 //! The first is done where a name holds a text ([`append`]), the second in a function that
 //! may call itself in a script that catches errors ([`depth`]), the third where the engine
-//! would jump to a wrong place ([`flow`]), the fourth for fields that may write to their class
-//! ([`fields`]); where a pattern has a rest, it is told what that leaves out ([`rests`]). No place and no source that a script or a report
-//! sees changes: columns are counted back, and `toString` of a function takes out what was
-//! put in.
+//! would jump to a wrong place ([`flow`]), the fourth where items of lists come into a list
+//! ([`spreads`]), the fifth where much may be made, to ask whether the heap is full of what
+//! nobody has any more ([`sweeps`]), the sixth for fields that may write to their class
+//! ([`fields`]); where a pattern has a rest, it is told what that leaves out
+//! ([`rests`]). No place and no source that a script or a report sees changes: columns are
+//! counted back, and `toString` of a function takes out what was put in.
 
 mod append;
 mod appends;
@@ -25,7 +29,9 @@ mod keys;
 mod rests;
 mod room;
 mod spans;
+mod spreads;
 mod statements;
+mod sweeps;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -80,6 +86,9 @@ struct Names {
     names: String,
     flow: String,
     rest: String,
+    sweep: String,
+    items: String,
+    list: String,
 }
 
 /// Characters of one line that stand for others.
@@ -114,7 +123,8 @@ pub(crate) fn changed(script: &str) -> Option<Changed> {
     let jumps = flow::is_likely(script);
     let rests = rests::is_likely(script);
     let fields = fields::is_likely(script);
-    if !(appends || catches || jumps || rests || fields) {
+    let sweeps = is_small && sweeps::is_likely(script);
+    if !(appends || catches || jumps || rests || fields || sweeps) {
         return None;
     }
     let mut interner = Interner::default();
@@ -134,6 +144,10 @@ pub(crate) fn changed(script: &str) -> Option<Changed> {
     let asks_for_depth = !edits.is_empty();
     if appends {
         edits.extend(appends::edits(script, &names.append, &body, &interner));
+    }
+    if sweeps {
+        edits.extend(spreads::edits(script, &names, &body));
+        edits.extend(sweeps::edits(script, &names.sweep, &body));
     }
     if jumps {
         let given = (names.flow.as_str(), Some(names.names.as_str()));
@@ -194,6 +208,9 @@ impl Names {
             names: unused("airlock_names"),
             flow: unused("airlock_flow"),
             rest: unused("airlock_rest"),
+            sweep: unused("airlock_sweep"),
+            items: unused("airlock_items"),
+            list: unused("airlock_list"),
         }
     }
 }
@@ -269,14 +286,17 @@ fn count(them: impl Iterator) -> u32 {
 
 impl Changed {
     /// What [`functions`] are called, in their order.
-    pub(crate) fn names(&self) -> [&str; 3] {
+    pub(crate) fn names(&self) -> [&str; 6] {
         let Names {
             append,
             depth,
             names,
+            sweep,
+            items,
+            list,
             ..
         } = &self.shifts.names;
-        [append, depth, names]
+        [append, depth, sweep, items, list, names]
     }
 }
 
@@ -322,15 +342,19 @@ impl Shifts {
             append,
             depth,
             flow,
+            sweep,
+            list,
             ..
         } = &self.names;
-        let names = [append, depth, flow];
+        let names = [append, depth, flow, sweep];
         if append.is_empty() || !names.iter().any(|name| text.contains(name.as_str())) {
             return None;
         }
         let text = flow::restored(text, flow)?;
         let text = text.replace(&format!("{depth}();"), "");
         let text = text.replace(&format!("{depth}()?0:"), "");
+        let text = text.replace(&sweeps::asking(sweep), "");
+        let text = text.replace(&spreads::closing(list), "");
         let mut pieces = text.split(append.as_str());
         let mut whole = pieces.next()?.to_owned();
         for piece in pieces {
@@ -348,12 +372,20 @@ impl Shifts {
 }
 
 /// What a changed script is given.
-pub(crate) fn functions(context: &Context) -> JsResult<[JsObject; 3]> {
-    let [append, depth] = [append::append, depth::ask].map(|native| {
+pub(crate) fn functions(context: &Context) -> JsResult<[JsObject; 6]> {
+    let natives = [
+        append::append,
+        depth::ask,
+        sweeps::sweep,
+        spreads::items,
+        spreads::list,
+    ];
+    let [append, depth, sweep, items, list] = natives.map(|native| {
         let function = NativeFunction::from_fn_ptr(native).to_js_function(context.realm());
         JsObject::from(function)
     });
-    Ok([append, depth, Kept::of(context)?.names_in.clone()])
+    let names = Kept::of(context)?.names_in.clone();
+    Ok([append, depth, sweep, items, list, names])
 }
 
 /// Takes out of the source of functions what was put in.

@@ -13,7 +13,7 @@ use boa_engine::{
 use crate::kept::{self, Kept};
 use crate::run::Run;
 use crate::{
-    changed, collections, console, counted, from_json, moving, numbers, parts, regex, sort,
+    changed, collections, console, counted, from_json, large, moving, numbers, parts, regex, sort,
     stringify, strings, stubs, timers, web,
 };
 
@@ -85,6 +85,7 @@ pub(crate) fn install(context: &mut Context) -> JsResult<Kept> {
     counted::install(context)?;
     sort::install(context)?;
     moving::install(context)?;
+    large::install(context)?;
     stringify::install(context)?;
 
     numbers::install(context)?;

@@ -10,7 +10,7 @@
 #![expect(unsafe_code, reason = "an allocator has no safe form")]
 
 #[cfg(target_arch = "wasm32")]
-pub(crate) use global::settle;
+pub(crate) use global::{has_grown, settle, swept};
 
 use std::ptr;
 
@@ -22,6 +22,24 @@ const LISTS: usize = SMALL_BYTES_MAX / GRAIN_BYTES;
 
 /// What is cut into small blocks at a time.
 const CHUNK_BYTES: usize = 16 * 1024;
+
+/// How many bytes the large blocks are that somebody has, now and when what nobody needed was
+/// last given back.
+#[derive(Clone, Copy)]
+struct Held {
+    bytes: usize,
+    bytes_before: usize,
+}
+
+impl Held {
+    /// Whether it is worth it to look again, which takes as long as what lives is large.
+    fn have_grown(self) -> bool {
+        let growth_min = GROWTH_BYTES_MIN.max(self.bytes_before / 2);
+        self.bytes > self.bytes_before + growth_min
+    }
+}
+
+const GROWTH_BYTES_MIN: usize = 24 * 1024 * 1024;
 
 /// Small blocks: those that were given back by their size, and the rest of the latest chunk.
 struct Small {
@@ -111,7 +129,7 @@ mod global {
 
     use dlmalloc::Dlmalloc;
 
-    use super::{CHUNK_BYTES, GRAIN_BYTES, Small};
+    use super::{CHUNK_BYTES, GRAIN_BYTES, Held, Small};
     use crate::plan::{self, Together};
 
     /// Memory grows by a multiple of this once a run has begun.
@@ -124,6 +142,10 @@ mod global {
     static HEAP: Heap = Heap(UnsafeCell::new(Parts {
         small: Small::new(),
         large: Dlmalloc::new(),
+        held: Held {
+            bytes: 0,
+            bytes_before: 0,
+        },
         is_settled: false,
         together: Together::new(),
     }));
@@ -133,6 +155,7 @@ mod global {
     struct Parts {
         small: Small,
         large: Dlmalloc,
+        held: Held,
         /// Whether everything is made that the image holds.
         is_settled: bool,
         together: Together,
@@ -155,6 +178,20 @@ mod global {
         heap.is_settled = true;
     }
 
+    /// Whether large blocks have become much more since `swept` was called last.
+    #[inline]
+    pub(crate) fn has_grown() -> bool {
+        // SAFETY: no allocation goes on here.
+        unsafe { &*HEAP.0.get() }.held.have_grown()
+    }
+
+    /// What nobody needs was given back just now.
+    pub(crate) fn swept() {
+        // SAFETY: no allocation goes on here.
+        let held = unsafe { &mut (*HEAP.0.get()).held };
+        held.bytes_before = held.bytes;
+    }
+
     impl Parts {
         /// # Safety
         /// As for `alloc`.
@@ -167,8 +204,12 @@ mod global {
                     self.small
                         .take(list, || large.malloc(CHUNK_BYTES, GRAIN_BYTES))
                 },
-                // SAFETY: the caller's.
-                None => unsafe { large.malloc(size, align) },
+                None => {
+                    // SAFETY: the caller's.
+                    let block = unsafe { large.malloc(size, align) };
+                    self.held.bytes += if block.is_null() { 0 } else { size };
+                    block
+                }
             }
         }
 
@@ -219,7 +260,10 @@ mod global {
                 Some(list) => unsafe { parts.small.give(list, block) },
                 // There are few of them, and they are not dlmalloc's.
                 None if parts.together.has(block) => {}
-                None => unsafe { parts.large.free(block, size, align) },
+                None => {
+                    parts.held.bytes = parts.held.bytes.saturating_sub(size);
+                    unsafe { parts.large.free(block, size, align) }
+                }
             }
         }
 
@@ -230,9 +274,13 @@ mod global {
             let parts = unsafe { &mut *self.0.get() };
             match (Small::list_of(before, align), Small::list_of(size, align)) {
                 // Until then each counts as one that is made, wherever it lies.
-                (None, None) if parts.is_settled && !parts.together.has(block) => unsafe {
-                    parts.large.realloc(block, before, align, size)
-                },
+                (None, None) if parts.is_settled && !parts.together.has(block) => {
+                    let block = unsafe { parts.large.realloc(block, before, align, size) };
+                    if !block.is_null() {
+                        parts.held.bytes = parts.held.bytes.saturating_sub(before) + size;
+                    }
+                    block
+                }
                 (Some(from), Some(to)) if from == to => block,
                 _ => unsafe { self.moved(block, layout, size) },
             }
@@ -314,6 +362,19 @@ mod tests {
         unsafe { small.take(largest, chunk) };
         let rest = Small::list_of(CHUNK_BYTES - taken, 8).unwrap();
         assert!(!small.lists[rest].is_null());
+    }
+
+    #[test]
+    fn large_blocks_have_grown_when_they_are_half_as_much_again() {
+        let held = |bytes, bytes_before| Held {
+            bytes,
+            bytes_before,
+        };
+        let least = GROWTH_BYTES_MIN;
+        assert!(!held(least, 0).have_grown() && held(least + 1, 0).have_grown());
+        assert!(!held(6 * least, 4 * least).have_grown());
+        assert!(held(6 * least + 1, 4 * least).have_grown());
+        assert!(!held(0, 4 * least).have_grown());
     }
 
     #[test]

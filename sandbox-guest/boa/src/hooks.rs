@@ -10,6 +10,7 @@ use boa_engine::realm::Realm;
 use boa_engine::{Context, JsNativeError, JsObject, JsResult, JsString, Module};
 
 use crate::module_value;
+use crate::room;
 use crate::run::Run;
 
 /// Bytes of one `ArrayBuffer`. The guest's memory is bounded by the host anyway.
@@ -61,6 +62,7 @@ impl HostHooks for Hooks {
     }
 
     fn max_buffer_size(&self, _context: &mut Context) -> u64 {
+        room::sweep_when_full();
         BUFFER_BYTES_MAX
     }
 }

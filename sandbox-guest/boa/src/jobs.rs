@@ -8,6 +8,7 @@ use std::{cell::RefCell, future::Future, pin::pin};
 use boa_engine::job::{Job, JobExecutor};
 use boa_engine::{Context, JsNativeError, JsResult};
 
+use crate::room;
 use crate::run::Run;
 
 pub(crate) struct Jobs(pub(crate) Rc<Run>);
@@ -29,6 +30,7 @@ pub(crate) fn drain(run: &Run, context: &mut Context) -> JsResult<()> {
         let Some(job) = run.jobs.borrow_mut().pop_front() else {
             return Ok(());
         };
+        room::sweep_when_full();
         perform(job, context)?;
     }
 }

@@ -14,6 +14,10 @@ pub(crate) struct Kept {
     pub(crate) is_array: JsObject,
     /// What says of which class the parts of an array are.
     pub(crate) array_species: JsObject,
+    /// What walks an array, what its steps inherit from, and what makes one.
+    pub(crate) array_items: JsObject,
+    pub(crate) array_steps: JsObject,
+    pub(crate) array_next: JsObject,
     pub(crate) error_stack: JsObject,
     /// `toString` of functions: their source.
     pub(crate) function_text: JsObject,
@@ -48,6 +52,12 @@ impl Kept {
         let functions = constructors.function().prototype();
         let species = array.borrow().properties().get(&JsSymbol::species().into());
         let species = species.and_then(|species| species.get().cloned());
+        let arrays = constructors.array().prototype();
+        let array_items = function(&arrays.get(JsSymbol::iterator(), context)?)?;
+        let steps = array_items.call(&arrays.into(), &[], context)?;
+        let array_steps = steps.as_object().and_then(|steps| steps.prototype());
+        let array_steps = array_steps.unwrap_or_else(JsObject::with_null_proto);
+        let array_next = function(&array_steps.get(js_string!("next"), context)?)?;
         let object_keys = function(&object.get(js_string!("keys"), context)?)?;
         let is_array = array.get(js_string!("isArray"), context)?;
         let function_text = functions.get(js_string!("toString"), context)?;
@@ -55,6 +65,9 @@ impl Kept {
             object_keys,
             is_array: function(&is_array)?,
             array_species: function(&species.unwrap_or_default())?,
+            array_items,
+            array_steps,
+            array_next,
             error_stack,
             function_text: function(&function_text)?,
             type_error,

@@ -28,6 +28,7 @@ mod inspect;
 mod jobs;
 mod kept;
 mod landmark;
+mod large;
 mod module_value;
 mod moving;
 mod nesting;

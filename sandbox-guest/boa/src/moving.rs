@@ -183,6 +183,18 @@ impl Unwatched {
     }
 }
 
+/// The items of an array that has all of them itself, as plain data.
+pub(crate) fn items(object: &JsObject) -> Option<Vec<JsValue>> {
+    dense_length(object)?;
+    let object = object.borrow();
+    Some(match object.properties().index_property_values() {
+        IndexPropertyValues::DenseI32(items) => items.copied().map(JsValue::from).collect(),
+        IndexPropertyValues::DenseF64(items) => items.copied().map(JsValue::from).collect(),
+        IndexPropertyValues::DenseElement(items) => items.cloned().collect(),
+        _ => return None,
+    })
+}
+
 /// The length of an array that has all of its items itself, as plain data, and whose length
 /// can be set.
 fn dense_length(object: &JsObject) -> Option<usize> {

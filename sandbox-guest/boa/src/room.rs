@@ -2,11 +2,18 @@
 //! two fifths, and then marks all that lives; while many values are made that
 //! all stay, that is work for nothing. How much it lets grow is its own secret
 //! and never becomes less: so a ballast is put on the heap and taken off again.
+//!
+//! It knows of the objects, and of nothing that they have: a thousand lists of a megabyte each
+//! are little to it. So how much large blocks have grown is asked of the allocator, wherever
+//! something of ours is called and all that is alive can be found.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 
 use boa_gc::{Finalize, Gc, Trace, force_collect};
+
+#[cfg(target_arch = "wasm32")]
+use crate::heap;
 
 const BLOCK_BYTES: usize = 64 * 1024;
 
@@ -40,6 +47,23 @@ pub(crate) fn make(bytes: usize) {
         .collect();
     drop(ballast);
     force_collect();
+}
+
+/// Collects what nobody has any more when large blocks have become much more since the last time.
+#[inline]
+pub(crate) fn sweep_when_full() {
+    // Elsewhere the machine has room.
+    #[cfg(target_arch = "wasm32")]
+    if heap::has_grown() {
+        sweep();
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+#[cold]
+fn sweep() {
+    force_collect();
+    heap::swept();
 }
 
 #[cfg(test)]

@@ -294,15 +294,15 @@ pub(crate) const USES: [(&str, &str); 98] = [
         "many(i => i).map(i => i + 1).filter(i => i % 2).reduce((a, b) => a + b, 0) + (many(i => i).find(i => i < 0) ?? 0)",
     ),
     (
-        "flatMap and flat",
+        "flatMap and Array.flat",
         "many(i => i).flatMap(i => [i, [i]]).flat().length",
     ),
     (
-        "slice, concat, reverse and fill",
+        "Array.slice, Array.concat, reverse and fill",
         "many(i => i).slice(1).concat(many(i => i)).reverse().fill(0).length",
     ),
     (
-        "toSpliced, with and toReversed",
+        "Array.toSpliced, Array.with and Array.toReversed",
         "many(i => i).toSpliced(1, 1).with(1, 2).toReversed().length",
     ),
     (
@@ -315,12 +315,12 @@ pub(crate) const USES: [(&str, &str); 98] = [
         "Array.from(new Set(many(i => i)), i => i).length + Array.from({ length: N }, (_, i) => i).length",
     ),
     (
-        "Object.entries, keys, values and fromEntries",
+        "Object.entries, Object.keys and Object.fromEntries",
         "Object.keys(Object.fromEntries(Object.entries(Object.fromEntries(many(i => ['k' + i, i]))))).length",
     ),
     (
-        "Object.assign and spread of objects",
-        "Object.keys({ ...Object.assign({}, Object.fromEntries(many(i => ['k' + i, i]))), more: 1 }).length",
+        "Object.assign, Object.values and spread of objects",
+        "Object.values({ ...Object.assign({}, Object.fromEntries(many(i => ['k' + i, i]))), more: 1 }).length",
     ),
     (
         "Object.groupBy and Map.groupBy",
