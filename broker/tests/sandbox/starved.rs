@@ -98,3 +98,58 @@ fn memory_that_runs_out_anywhere_in_what_a_script_does_ends_the_run_as_its_limit
         );
     }
 }
+
+/// What nobody has any more takes no memory, however large it was.
+#[test]
+fn what_was_dropped_is_no_memory() {
+    for (script, value) in [
+        (
+            "const list = Array.from({ length: 20_000 }, (_, i) => i); let all = 0; \
+             for (let i = 0; i < 500; i++) all += list.concat([i]).length; return all",
+            "10000500",
+        ),
+        (
+            "const list = Array.from({ length: 20_000 }, (_, i) => i); let all = 0; \
+             for (let i = 0; i < 400; i++) all += [...list, i].length; return all",
+            "8000400",
+        ),
+        (
+            "const o = {}; for (let i = 0; i < 2_000; i++) o['k' + i] = i; let all = 0; \
+             for (let i = 0; i < 700; i++) all += { ...o, more: i }.more; return all",
+            "244650",
+        ),
+        (
+            "const o = {}; for (let i = 0; i < 2_000; i++) o['k' + i] = i; let all = 0; \
+             for (let i = 0; i < 700; i++) { const { k1, ...rest } = o; all += rest.k2 } return all",
+            "1400",
+        ),
+        (
+            "let all = 0; for (let i = 0; i < 200; i++) \
+             { const row = []; for (let j = 0; j < 20_000; j++) row[j] = j; all += row.length } return all",
+            "4000000",
+        ),
+        (
+            "let all = 0; for (let i = 0; i < 500; i++) all += new Array(20_000).fill(i).length; return all",
+            "10000000",
+        ),
+        (
+            "let all = 0; for (let i = 0; i < 100; i++) all += new Uint8Array(1_000_000).length; return all",
+            "100000000",
+        ),
+        (
+            "const keys = (o, i) => ({ ...o, ['k' + i]: i }); \
+             return Object.keys(Array.from({ length: 1_500 }, (_, i) => i).reduce(keys, {})).length",
+            "1500",
+        ),
+    ] {
+        let bounds = GuestBounds {
+            cpu_ms_max: 20_000,
+            ..BOUNDS
+        };
+        assert_eq!(
+            drive(&start(script), bounds, echo).value(),
+            value,
+            "{script}"
+        );
+    }
+}
