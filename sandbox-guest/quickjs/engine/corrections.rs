@@ -22,6 +22,8 @@ pub(crate) const CORRECTED: [(&str, &[Correction]); 2] = [
             GROUPS_CLOSE,
             GROUPS_OF_MAPS_CLOSE,
             NO_NUMBER_IS_NO_MEMBER_OF_BYTES,
+            LISTS_MOVE_IN_ONE_PIECE,
+            LISTS_LOSE_THEIR_LAST,
         ],
     ),
     ("libregexp.c", &[HYPHENS_OUTSIDE_CLASSES]),
@@ -322,6 +324,54 @@ const NO_NUMBER_IS_NO_MEMBER_OF_BYTES: Correction = Correction {
             if (!(c =='I' && (r_end - r) == 8 &&
                   !memcmp(r + 1, \"nfinity\", 7)))
                 return JS_UNDEFINED;
+",
+};
+
+/// `items.splice(at, 1)` moves what is behind without touching each; `engine/move.h` has how.
+const LISTS_MOVE_IN_ONE_PIECE: Correction = Correction {
+    wrong: "
+            p = NULL;
+        }
+    }
+
+    for (i = 0; i < count; ) {
+        if (dir < 0) {
+",
+    right: "
+            p = NULL;
+        }
+    }
+    if (airlock_moved(ctx, obj, to_pos, from_pos, count))
+        return 0;
+
+    for (i = 0; i < count; ) {
+        if (dir < 0) {
+",
+};
+
+/// A plain list whose last item is deleted, as `splice` does, stays one: each later use of it took
+/// a look-up by name.
+const LISTS_LOSE_THEIR_LAST: Correction = Correction {
+    wrong: "
+                    p->class_id == JS_CLASS_MAPPED_ARGUMENTS) {
+                    if (convert_fast_array_to_array(ctx, p))
+                        return -1;
+                    goto redo;
+                } else {
+                    return false;
+",
+    right: "
+                    p->class_id == JS_CLASS_MAPPED_ARGUMENTS) {
+                    if (p->class_id == JS_CLASS_ARRAY && idx == p->u.array.count - 1) {
+                        p->u.array.count = idx;
+                        JS_FreeValue(ctx, p->u.array.u.values[idx]);
+                        return true;
+                    }
+                    if (convert_fast_array_to_array(ctx, p))
+                        return -1;
+                    goto redo;
+                } else {
+                    return false;
 ",
 };
 

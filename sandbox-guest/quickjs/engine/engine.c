@@ -32,7 +32,12 @@ static inline bool airlock_item(JSContext *ctx, JSValueConst list, int64_t index
     return true;
 }
 
+/* Items of a plain list, up to its end, to another place in it. */
+static bool airlock_moved(JSContext *ctx, JSValue list, int64_t to, int64_t from, int64_t count);
+
 #include "quickjs.c"
+
+#include "move.h"
 
 #include "json.h"
 #include "kept.h"
