@@ -387,7 +387,7 @@ pub const DIFFERENCES: [EngineDifference; 71] = [
     },
     EngineDifference {
         name: "a `finally` that takes back a `return`",
-        boa: "`return` inside a `finally` that a `break` takes back is what an outer `return` answers",
+        boa: "`return` inside a `finally` that a `break` takes back is what an outer `return` answers; so is what lies on the stack where a `finally` catches what a `for…in` throws inside a `for…of`",
         quickjs: "the outer one answers its own",
         why: "a fault of Boa's compiler",
         compared: NotMadeUp,
