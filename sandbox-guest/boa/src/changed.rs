@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! text += more;       becomes   text =airlock_append(text, more/*airlock_append*/);
+//! text = text + more;    becomes   text = airlock_append(text , more/*airlock_append*/);
 //! function f() {…}    becomes   function f() {airlock_depth();…}
 //! () => …             becomes   () => airlock_depth()?0:…
 //! try {} catch {} finally {}    becomes   try{try {} catch {}} finally {}
@@ -11,14 +12,14 @@
 //! class T { id = T.n++ }    becomes   class T { #make(){return class … { id = T.n++ }} }
 //! ```
 //!
-//! The first is done where a name holds a text ([`append`]), the second in a function that
-//! may call itself in a script that catches errors ([`depth`]), the third where the engine
-//! would jump to a wrong place ([`flow`]), the fourth where items of lists come into a list
-//! ([`spreads`]), the fifth where much may be made, to ask whether the heap is full of what
-//! nobody has any more ([`sweeps`]), the sixth for fields that may write to their class
-//! ([`fields`]); where a pattern has a rest, it is told what that leaves out
-//! ([`rests`]). No place and no source that a script or a report sees changes: columns are
-//! counted back, and `toString` of a function takes out what was put in.
+//! The first two are done where a text may become long ([`appends`], [`sums`]), the third in a
+//! function that may call itself in a script that catches errors ([`depth`]), then where the
+//! engine would jump to a wrong place ([`flow`]), where the items of a list come into a list
+//! ([`spreads`]), where much may be made, to ask whether the heap is full of what nobody has any
+//! more ([`sweeps`]), and for fields that may write to their class ([`fields`]); where a pattern
+//! has a rest, it is told what that leaves out ([`rests`]). No place and no source that a script
+//! or a report sees changes: columns are counted back, and `toString` of a function takes out
+//! what was put in.
 
 mod append;
 mod appends;
@@ -31,6 +32,7 @@ mod room;
 mod spans;
 mod spreads;
 mod statements;
+mod sums;
 mod sweeps;
 #[cfg(test)]
 mod tests;
@@ -119,12 +121,13 @@ struct Edit {
 pub(crate) fn changed(script: &str) -> Option<Changed> {
     let is_small = script.len() <= SCRIPT_BYTES_MAX;
     let appends = is_small && script.contains("+=");
+    let sums = is_small && sums::is_likely(script);
     let catches = is_small && CATCHING.iter().any(|word| script.contains(word));
     let jumps = flow::is_likely(script);
     let rests = rests::is_likely(script);
     let fields = fields::is_likely(script);
     let sweeps = is_small && sweeps::is_likely(script);
-    if !(appends || catches || jumps || rests || fields || sweeps) {
+    if !(appends || sums || catches || jumps || rests || fields || sweeps) {
         return None;
     }
     let mut interner = Interner::default();
@@ -144,6 +147,9 @@ pub(crate) fn changed(script: &str) -> Option<Changed> {
     let asks_for_depth = !edits.is_empty();
     if appends {
         edits.extend(appends::edits(script, &names.append, &body, &interner));
+    }
+    if sums {
+        edits.extend(sums::edits(script, &names, &body, &interner));
     }
     if sweeps {
         edits.extend(spreads::edits(script, &names, &body));

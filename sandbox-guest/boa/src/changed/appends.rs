@@ -26,7 +26,7 @@ pub(super) fn edits(
     let mut texts = Texts::default();
     let _ = texts.visit_function_body(body);
     let mut finder = Finder {
-        text: Text::new(script),
+        ends: Ends::new(script),
         interner,
         texts: texts.0,
         name,
@@ -37,7 +37,7 @@ pub(super) fn edits(
 }
 
 /// Whether an expression is a text, whatever its names hold.
-fn is_text(expression: &Expression) -> bool {
+pub(super) fn is_text(expression: &Expression) -> bool {
     match expression {
         Expression::Literal(literal) => matches!(literal.kind(), LiteralKind::String(_)),
         Expression::TemplateLiteral(_) => true,
@@ -49,7 +49,7 @@ fn is_text(expression: &Expression) -> bool {
     }
 }
 
-fn is_sum(op: BinaryOp) -> bool {
+pub(super) fn is_sum(op: BinaryOp) -> bool {
     op == BinaryOp::Arithmetic(ArithmeticOp::Add)
 }
 
@@ -80,7 +80,7 @@ impl<'ast> Visitor<'ast> for Texts {
 }
 
 struct Finder<'a> {
-    text: Text<'a>,
+    ends: Ends<'a>,
     interner: &'a Interner,
     texts: FxHashSet<Sym>,
     name: &'a str,
@@ -89,17 +89,17 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     fn appending(&mut self, target: &Identifier, more: &Expression) -> Option<()> {
-        let target_start = self.text.offset(target.span().start())?;
-        let target_end = self.text.offset(target.span().end())?;
-        let written = self.text.slice(target_start, target_end)?;
+        let target_start = self.ends.text.offset(target.span().start())?;
+        let target_end = self.ends.text.offset(target.span().end())?;
+        let written = self.ends.text.slice(target_start, target_end)?;
         // A name that is written with escapes is left alone.
         if written != self.interner.resolve_expect(target.sym()).to_string() {
             return None;
         }
-        let rest = self.text.script.get(target_end..)?;
+        let rest = self.ends.text.script.get(target_end..)?;
         let start = target_end + (rest.len() - rest.trim_start().len());
-        let end = self.end(more)?;
-        let operator = self.text.slice(start, start + 2)?;
+        let end = self.ends.end(more)?;
+        let operator = self.ends.text.slice(start, start + 2)?;
         if operator != "+=" || end <= start {
             return None;
         }
@@ -117,9 +117,22 @@ impl Finder<'_> {
         });
         Some(())
     }
+}
+
+/// A script, and where in it expressions end.
+pub(super) struct Ends<'a> {
+    pub(super) text: Text<'a>,
+}
+
+impl<'a> Ends<'a> {
+    pub(super) fn new(script: &'a str) -> Self {
+        Self {
+            text: Text::new(script),
+        }
+    }
 
     /// Where an expression ends, of the kinds that are appended.
-    fn end(&self, expression: &Expression) -> Option<usize> {
+    pub(super) fn end(&self, expression: &Expression) -> Option<usize> {
         let closed_by = |closing: &[char]| {
             let end = self.text.offset(expression.span().end())?;
             let before = self.text.script.get(..end)?;

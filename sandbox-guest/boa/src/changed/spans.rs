@@ -65,12 +65,16 @@ impl<'a> Text<'a> {
             Expression::PropertyAccess(access) => self.start_of_access(access),
             Expression::Binary(binary) => self.start(binary.lhs()),
             Expression::Conditional(choice) => self.start(choice.condition()),
-            Expression::Assign(assign) => match assign.lhs() {
-                AssignTarget::Identifier(name) => self.offset(name.span().start()),
-                AssignTarget::Access(access) => self.start_of_access(access),
-                AssignTarget::Pattern(pattern) => self.offset(pattern.span().start()),
-            },
+            Expression::Assign(assign) => self.start_of_target(assign.lhs()),
             other => self.offset(other.span().start()),
+        }
+    }
+
+    pub(super) fn start_of_target(&self, target: &AssignTarget) -> Option<usize> {
+        match target {
+            AssignTarget::Identifier(name) => self.offset(name.span().start()),
+            AssignTarget::Access(access) => self.start_of_access(access),
+            AssignTarget::Pattern(pattern) => self.offset(pattern.span().start()),
         }
     }
 

@@ -4,7 +4,7 @@
 
 /// A name, and a script in which what is worked on is as long as `N` says. `many(f)` is a list
 /// of `N` items.
-pub(crate) const USES: [(&str, &str); 98] = [
+pub(crate) const USES: [(&str, &str); 101] = [
     ("String.split", "'a,b;'.repeat(N).split(',').length"),
     ("String.split, all of it", "','.repeat(N).split(',').length"),
     (
@@ -345,6 +345,18 @@ pub(crate) const USES: [(&str, &str); 98] = [
     (
         "delete, of a list",
         "for (let a = many(i => i), i = 0; i < N; i++) delete a[i];",
+    ),
+    (
+        "sums that grow",
+        "(() => { let s = ''; for (let i = 0; i < N * 8; i++) s = s + 'line ' + i + ','; return s.length })()",
+    ),
+    (
+        "sums that grow, in members",
+        "(() => { const o = { s: '' }; for (let i = 0; i < N * 8; i++) { o.s += 'line '; o.s = o.s + i + ',' } return o.s.length })()",
+    ),
+    (
+        "sums that grow, reduced",
+        "many(i => i).concat(many(i => i)).reduce((s, i) => s + 'a line of words ' + i + ',', '').length",
     ),
     (
         "Function.toString",
