@@ -24,6 +24,10 @@ pub(crate) const CORRECTED: [(&str, &[Correction]); 2] = [
             NO_NUMBER_IS_NO_MEMBER_OF_BYTES,
             LISTS_MOVE_IN_ONE_PIECE,
             LISTS_LOSE_THEIR_LAST,
+            ROUNDS_HAVE_A_LABEL,
+            ROUNDS_ARE_ENTERED_BY_IT,
+            ROUNDS_WITHOUT_AN_UPDATE_KEEP_IT,
+            ROUNDS_LEAVE_THEIR_NAMES,
         ],
     ),
     ("libregexp.c", &[HYPHENS_OUTSIDE_CLASSES]),
@@ -372,6 +376,52 @@ const LISTS_LOSE_THEIR_LAST: Correction = Correction {
                     goto redo;
                 } else {
                     return false;
+",
+};
+
+/// What a function in a round of `for (let i = 0; …)` calls `i` is that round's: `continue` went
+/// past the place where the names of a round are left to it, so that all rounds shared one.
+const ROUNDS_HAVE_A_LABEL: Correction = Correction {
+    wrong: "
+            int label_cont, label_break, label_body, label_test;
+",
+    right: "
+            int label_cont, label_break, label_body, label_test, label_round;
+",
+};
+const ROUNDS_ARE_ENTERED_BY_IT: Correction = Correction {
+    wrong: "
+            label_cont = new_label(s);
+            label_body = new_label(s);
+            label_break = new_label(s);
+
+            push_break_entry(s->cur_func, &break_entry,
+                             label_name, label_break, label_cont, 0);
+",
+    right: "
+            label_cont = new_label(s);
+            label_body = new_label(s);
+            label_break = new_label(s);
+            label_round = new_label(s);
+
+            push_break_entry(s->cur_func, &break_entry,
+                             label_name, label_break, label_round, 0);
+",
+};
+const ROUNDS_WITHOUT_AN_UPDATE_KEEP_IT: Correction = Correction {
+    wrong: "
+                break_entry.label_cont = label_cont = label_test;
+",
+    right: "
+                label_cont = label_test;
+",
+};
+const ROUNDS_LEAVE_THEIR_NAMES: Correction = Correction {
+    wrong: "
+            /* XXX: check continue case */
+",
+    right: "
+            emit_label(s, label_round);
 ",
 };
 
