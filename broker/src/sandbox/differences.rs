@@ -415,7 +415,7 @@ pub const DIFFERENCES: [EngineDifference; 79] = [
     },
     EngineDifference {
         name: "functions in the names of methods",
-        boa: "`class A { [(() => key)()]() {} }`: `key` is not found where it is a name of the script",
+        boa: "`class A { [(() => key)()]() {} }`: `key` is not found where it is a name of the script; in a function, `class { [key]() {} }` does not find a `key` from around the function: `const name = key` in the function first, and `[name]`, is right",
         quickjs: "as specified",
         why: "a fault of Boa's compiler",
         compared: NotMadeUp,
