@@ -19,6 +19,9 @@ use crate::binary::airlock;
 /// No command of the tests takes longer than this, a whole conformance suite included.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// For `airlock serve`: servers may take as long to start as a slow machine makes them.
+pub const PATIENT: [&str; 2] = ["--start-wait", "600s"];
+
 /// A home folder, with the state that commands leave behind.
 #[derive(Debug)]
 pub struct Home {
@@ -102,6 +105,19 @@ impl Home {
         let mut command = Command::new(detached());
         command.arg(airlock()).args(args);
         self.dress(&mut command);
+        command
+    }
+
+    /// `airlock serve`, whose first request waits for all servers as long as they take,
+    /// unless these arguments say otherwise.
+    #[must_use]
+    pub fn serve<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+        let args: Vec<_> = args.into_iter().collect();
+        let mut command = self.airlock(["serve"]);
+        if !args.iter().any(|it| it.as_ref() == PATIENT[0]) {
+            command.args(PATIENT);
+        }
+        command.args(args);
         command
     }
 

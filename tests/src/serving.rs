@@ -52,9 +52,9 @@ impl Serving {
 
     #[must_use]
     pub fn start_in<S: AsRef<OsStr>>(home: Home, args: impl IntoIterator<Item = S>) -> Self {
-        let mut command = home.airlock(["serve", "--http", "127.0.0.1:0"]);
-        let mut child = command
-            .args(args)
+        let mut child = home
+            .serve(args)
+            .args(["--http", "127.0.0.1:0"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

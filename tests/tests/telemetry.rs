@@ -167,7 +167,7 @@ fn a_host_that_has_a_trace_finds_our_run_in_it_and_a_server_too() {
     const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let (address, posted) = collector();
     let home = home();
-    let mut command = home.airlock(["serve", "--quiet", "--config", "airlock.toml"]);
+    let mut command = home.serve(["--quiet", "--config", "airlock.toml"]);
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &address);
     let mut host = StdioHost::start(&mut command, &json!({}));
     let arguments = json!({"code": SCRIPT, "input": SECRET});
@@ -194,7 +194,7 @@ fn how_often_descriptions_are_fetched_is_told() {
 fn fetches_are_told() {
     let (address, posted) = collector();
     let home = home();
-    let mut command = home.airlock(["serve", "--quiet", "--disclosure", "progressive"]);
+    let mut command = home.serve(["--quiet", "--disclosure", "progressive"]);
     command.args(["--config", "airlock.toml"]);
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &address);
     let mut host = StdioHost::start(&mut command, &json!({}));

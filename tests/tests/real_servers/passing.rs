@@ -13,15 +13,8 @@ fn host(home: &Home, capabilities: &Value) -> Option<StdioHost> {
     let everything = stdio(&servers.npm("server-everything"), &["stdio"]);
     let config = json!({"mcpServers": {"ev": everything}}).to_string();
     let config = home.write("mcp.json", config).display().to_string();
-    let mut command = home.airlock(["serve", "--mcp-config", &config, "--allow", "ev.*"]);
-    command.args([
-        "--disclosure",
-        "full",
-        "--offer",
-        "ev",
-        "--start-wait",
-        "30s",
-    ]);
+    let mut command = home.serve(["--mcp-config", &config, "--allow", "ev.*"]);
+    command.args(["--disclosure", "full", "--offer", "ev"]);
     Some(StdioHost::start(&mut command, capabilities))
 }
 

@@ -125,8 +125,8 @@ impl Site {
 
     pub(crate) fn command(&self, flags: &[&str]) -> Command {
         let config = self.home.write("airlock.toml", &self.config);
-        let mut command = self.home.airlock(["serve", "--quiet", "--config"]);
-        command.arg(config).args(flags);
+        let mut command = self.home.serve(flags);
+        command.args(["--quiet", "--config"]).arg(config);
         command
     }
 }

@@ -195,13 +195,13 @@ fn tools_that_were_listed_before_are_there_before_their_server_is() {
     let mut site = Site::new();
     drawing(&mut site);
     let may_start = site.home.write(MAY_START, "");
-    let mut host = site.host(&["--start-wait", "60s"]);
+    let mut host = site.host(&[]);
     let found = host.call("search_tools", &json!({"query": "draw"}));
     assert!(text(&found).contains("slow.draw"), "{found}");
     drop(host);
 
     std::fs::remove_file(may_start).unwrap();
-    let mut host = site.host(&["--start-wait", "60s", "--disclosure", "progressive"]);
+    let mut host = site.host(&["--disclosure", "progressive"]);
     let found = host.call("search_tools", &json!({"query": "draw"}));
     assert!(text(&found).contains("slow.draw"), "{found}");
     host.call("get_tool_details", &json!({"tools": ["slow.draw"]}));
@@ -218,13 +218,13 @@ fn a_call_does_not_leave_when_its_server_turns_out_to_say_something_else_of_the_
     let mut site = Site::new();
     drawing(&mut site);
     let may_start = site.home.write(MAY_START, "");
-    site.host(&["--start-wait", "60s"])
+    site.host(&[])
         .call("search_tools", &json!({"query": "draw"}));
 
     std::fs::remove_file(may_start).unwrap();
     site.list("slow", &[tool("draw", "Draws, and erases what was there.")]);
     let before = site.heard("slow").len();
-    let mut host = site.host(&["--start-wait", "60s", "--disclosure", "progressive"]);
+    let mut host = site.host(&["--disclosure", "progressive"]);
     host.call("get_tool_details", &json!({"tools": ["slow.draw"]}));
     let code =
         "try { return await slow.draw({text: 'a line'}) } catch (e) { return [e.code, e.message] }";
@@ -247,7 +247,7 @@ fn a_call_does_not_leave_when_its_server_turns_out_to_say_something_else_of_the_
 fn a_server_that_says_that_it_has_changed_is_listed_anew_and_hosts_are_told() {
     let mut site = Site::new();
     site.server("shop", &[tool("buy", "Buys.")], "");
-    let flags = ["--start-wait", "60s", "--disclosure", "progressive"];
+    let flags = ["--disclosure", "progressive"];
     let mut host = site.host(&flags);
     host.call("get_tool_details", &json!({"tools": ["shop.buy"]}));
     let changed = [

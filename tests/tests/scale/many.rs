@@ -15,7 +15,7 @@ fn the_list_of_a_thousand_tools_is_a_few_lines_and_search_finds_each() {
         site.server(&server_of(it), &it.tools, "");
     }
     // All of them, however slow the machine is.
-    let mut host = site.host(&["--start-wait", "60s"]);
+    let mut host = site.host(&[]);
     let list = host.request("tools/list", &json!({}));
     let bytes = list.to_string().len();
     assert!(bytes < 4_096, "{bytes} bytes");
@@ -47,7 +47,7 @@ fn the_first_search_is_answered_at_once_and_every_other_too() {
     let (greeted, searched) = (of(|it| it.greeted), of(|it| it.searched));
     let first = of(|it| it.searched - it.greeted);
 
-    let mut host = site.host(&["--start-wait", "60s"]);
+    let mut host = site.host(&[]);
     let list = host.request("tools/list", &json!({})).to_string().len();
     let queries = queries(&fixtures);
     let mut took: Vec<Duration> = (0..SEARCHES)
@@ -82,7 +82,7 @@ fn twelve_once_seen(fixtures: &[Fixture]) -> Site {
     }
     site.slow(&server_of(silent), &silent.tools, Some("may-start"), "");
     let may_start = site.home.write("may-start", "");
-    let mut host = site.host(&["--start-wait", "60s"]);
+    let mut host = site.host(&[]);
     let found = host.call("search_tools", &search("create a file"));
     assert!(found["structuredContent"].get("absent_servers").is_none());
     std::fs::remove_file(may_start).unwrap();

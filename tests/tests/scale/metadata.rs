@@ -19,14 +19,7 @@ fn search_says_what_a_tool_is_replaced_by_and_details_say_the_rest() {
         "deprecation": {"replacement": "tally", "removal": "3.0"},
     });
     site.home.write("said/word/count.json", file.to_string());
-    let flags = [
-        "--descriptions",
-        "said",
-        "--start-wait",
-        "60s",
-        "--disclosure",
-        "progressive",
-    ];
+    let flags = ["--descriptions", "said", "--disclosure", "progressive"];
     let mut host = site.host(&flags);
     let found = host.call("search_tools", &json!({"query": "counts"}));
     assert!(text(&found).contains("[deprecated"), "{found}");

@@ -17,7 +17,7 @@ fn site() -> Site {
 #[test]
 fn a_server_on_demand_is_not_started_before_it_is_needed_and_is_found_by_what_is_said_of_it() {
     let site = site();
-    let mut host = site.host(&["--start-wait", "60s", "--disclosure", "progressive"]);
+    let mut host = site.host(&["--disclosure", "progressive"]);
     let list = host.request("tools/list", &json!({})).to_string();
     for name in [
         "search_available_servers",
@@ -50,7 +50,7 @@ fn a_server_on_demand_is_not_started_before_it_is_needed_and_is_found_by_what_is
 #[test]
 fn a_script_that_names_a_server_on_demand_starts_it_and_it_stops_and_starts_again() {
     let site = site();
-    let mut host = site.host(&["--start-wait", "60s", "--disclosure", "full"]);
+    let mut host = site.host(&["--disclosure", "full"]);
     let run = json!({"code": "return await maps.route({text: 'home'})"});
     let ran = host.call("run_script", &run);
     assert!(text(&ran).contains("home"), "{ran}");
@@ -77,7 +77,7 @@ fn a_server_that_nobody_calls_is_left_after_a_while() {
     let mut site = Site::new();
     let idle = "start = \"on-demand\"\nidle = \"50ms\"";
     site.server("maps", &[tool("route", "Finds a way.")], idle);
-    let mut host = site.host(&["--start-wait", "60s"]);
+    let mut host = site.host(&[]);
     host.call("enable_server", &json!({"server": "maps"}));
     let state = |host: &mut tests::stdio_host::StdioHost| {
         let found = host.call("search_available_servers", &json!({}));
@@ -93,7 +93,7 @@ fn a_server_that_nobody_calls_is_left_after_a_while() {
 #[test]
 fn servers_that_are_always_there_or_unknown_are_neither_stopped_nor_started() {
     let site = site();
-    let mut host = site.host(&["--start-wait", "60s"]);
+    let mut host = site.host(&[]);
     let stopped = host.call("disable_server", &json!({"server": "word"}));
     assert_eq!(stopped["isError"], true);
     assert!(text(&stopped).contains("always there"), "{stopped}");

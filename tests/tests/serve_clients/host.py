@@ -7,9 +7,13 @@ import json
 import sys
 
 from mcp import Client, StdioServerParameters
+from mcp.client import session as sessions, stdio
 from mcp.client.stdio import stdio_client
 from mcp.types import ElicitResult
 
+# What the SDK waits for no longer than this is there much later on a slow machine.
+sessions.DISCOVER_TIMEOUT_SECONDS = 600
+stdio.PROCESS_TERMINATION_TIMEOUT = 600
 LIST = "return (await demo.tickets_list({})).tickets.length > 0"
 ASK = "return typeof await demo.tickets_create({ title: 'from a host' })"
 WAIT = "return await test.wait({})"

@@ -12,7 +12,7 @@ use std::process::Command;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tests::binary::airlock;
-use tests::command::{Home, start};
+use tests::command::{Home, PATIENT, start};
 use tests::patience::wait_until;
 use tests::real_hosts::{RealHosts, installed};
 use tests::serving::Serving;
@@ -90,7 +90,8 @@ fn check(hosts: &RealHosts, home: &Home, server: &[String], lasts: bool) {
 /// airlock as the Inspector starts it.
 fn child() -> Vec<String> {
     let mut server = vec![airlock().display().to_string()];
-    server.extend(["serve".to_owned(), "--quiet".to_owned()]);
+    server.extend(["serve", "--quiet"].map(str::to_owned));
+    server.extend(PATIENT.map(str::to_owned));
     server.extend(args());
     server
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use tests::binary::{airlock, workspace};
-use tests::command::{Home, program, start};
+use tests::command::{Home, PATIENT, program, start};
 use tests::patience::wait_until;
 use tests::real_hosts::{RealHosts, installed};
 use tests::serving::Serving;
@@ -68,7 +68,10 @@ fn over_stdio(language: Language, speaks: Speaks) {
     let mut command = language(hosts);
     home.dress(&mut command);
     command.arg(arguments_of(speaks)).arg(airlock());
-    command.args(["serve", "--quiet"]).args(args());
+    command
+        .args(["serve", "--quiet"])
+        .args(PATIENT)
+        .args(args());
     let seen = start(&mut command, "").wait().expect_code(0).json();
     check(&home, &seen, speaks);
 }

@@ -160,9 +160,9 @@ struct Parent {
 impl Parent {
     fn start() -> Self {
         let home = Home::new();
-        let mut command = home.airlock(["serve", "--quiet"]);
-        let mut child = command
-            .args(args(&home))
+        let mut child = home
+            .serve(args(&home))
+            .arg("--quiet")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -160,8 +160,8 @@ fn a_host_of_the_newer_era_is_told_of_what_it_listens_to() {
 fn a_host_over_stdio_is_told_too() {
     let home = Home::new();
     let server = fixture(&home, "");
-    let mut command = home.airlock(["serve"]);
-    command.args(ARGS).args(["--server", &server]);
+    let mut command = home.serve(ARGS);
+    command.args(["--server", &server]);
     let mut host = StdioHost::start(&mut command, &json!({}));
     host.request("resources/subscribe", &json!({ "uri": OURS }));
     host.call(

@@ -325,8 +325,8 @@ fn servers_hear_at_the_start_what_the_one_host_can() {
     ] {
         let home = Home::new();
         let server = server(&home, "");
-        let mut command = home.airlock(["serve"]);
-        command.args(ARGS).args(["--server", &server]);
+        let mut command = home.serve(ARGS);
+        command.args(["--server", &server]);
         let mut host = StdioHost::start(&mut command, &can);
         let id = host.ask(
             "tools/call",
