@@ -17,7 +17,7 @@ const TARGET_DIR_ENV: &str = "AIRLOCK_GUEST_TARGET_DIR";
 const PRESSED: &str = "pressed";
 
 /// What the image depends on, from this crate's folder.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 15] = [
     "../.cargo/config.toml",
     "../Cargo.lock",
     "../Cargo.toml",
@@ -25,6 +25,7 @@ const SOURCES: [&str; 14] = [
     "../boa/src",
     "../cage/Cargo.toml",
     "../cage/src",
+    "../engine",
     "../factory/Cargo.toml",
     "../factory/runs",
     "../factory/src",
@@ -101,6 +102,7 @@ fn build_image(
         "--target",
         WASM_TARGET,
     ]);
+    guest.arg("--config").arg(without_places(target_dir));
     // The shadow stack lies below everything else: overflowing it traps. Its size is the cage's.
     guest.args([
         "--",
@@ -134,6 +136,27 @@ fn build_image(
     let mut press = Command::new(factory);
     press.arg(wasm).arg(host).arg(images).arg("boa");
     run(press, "pressing the guest into an image")
+}
+
+/// What keeps the paths of this machine out of the image: the sources of the engine, as they are
+/// built, lie in the target folder.
+fn without_places(target_dir: &Path) -> String {
+    let cargo_home = env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")));
+    let places = [
+        (cargo_home, "/cargo"),
+        (Some(target_dir.to_owned()), "/guest"),
+    ];
+    let flags = places.into_iter().filter_map(|(place, instead)| {
+        let place = place?.display().to_string();
+        Some(format!(
+            "{:?}",
+            format!("--remap-path-prefix={place}={instead}")
+        ))
+    });
+    let flags = flags.collect::<Vec<_>>().join(", ");
+    format!("target.{WASM_TARGET}.rustflags = [{flags}]")
 }
 
 /// One number over everything that the image depends on, the compiler included.

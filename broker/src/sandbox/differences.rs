@@ -28,7 +28,7 @@ pub enum Compared {
 
 use Compared::{LeftOut, Never, NotMadeUp, Unordered};
 
-pub const DIFFERENCES: [EngineDifference; 80] = [
+pub const DIFFERENCES: [EngineDifference; 70] = [
     EngineDifference {
         name: "words of errors",
         boa: "Boa's",
@@ -147,24 +147,10 @@ pub const DIFFERENCES: [EngineDifference; 80] = [
         compared: NotMadeUp,
     },
     EngineDifference {
-        name: "value of a postfix operator",
-        boa: "`x++` of what is no number is `x` as it was",
-        quickjs: "the number",
-        why: "a fault of Boa's compiler; `x` itself becomes the same",
-        compared: NotMadeUp,
-    },
-    EngineDifference {
         name: "functions in a `case`",
         boa: "`case list.some(x => x):` is a syntax error where the block around declares `x`, or a method stands there; a function in the head of a `switch` declares its names for the cases",
         quickjs: "read",
         why: "a fault of Boa's parser",
-        compared: NotMadeUp,
-    },
-    EngineDifference {
-        name: "undeclared names in loops",
-        boa: "`for (x of items)` makes a global",
-        quickjs: "a `ReferenceError`, as in all strict code",
-        why: "a fault of Boa's compiler; the check before a run warns of the name",
         compared: NotMadeUp,
     },
     EngineDifference {
@@ -343,17 +329,6 @@ pub const DIFFERENCES: [EngineDifference; 80] = [
         compared: NotMadeUp,
     },
     EngineDifference {
-        name: "executors that fail further in",
-        boa: "`f(new Promise(class {}))` may end the script without a word; where an executor calls a function or a constructor that throws, what is around `new Promise` in the same expression is lost: `f(new Promise(r => g()))` is a `TypeError`; `const p = new Promise(r => g())` and an `async` function are right",
-        quickjs: "the promise is rejected",
-        why: "a fault of Boa's",
-        compared: LeftOut(&[
-            &["new Promise(class"],
-            &["new Promise((class"],
-            &["Promise(", "extends "],
-        ]),
-    },
-    EngineDifference {
         name: "bound asynchronous functions",
         boa: "have the prototype of what is bound, as specified",
         quickjs: "have that of plain functions",
@@ -379,34 +354,6 @@ pub const DIFFERENCES: [EngineDifference; 80] = [
         compared: NotMadeUp,
     },
     EngineDifference {
-        name: "generators that are left in a loop",
-        boa: "`return` of a generator, as `break` asks it, does not close what a `for…of` in it goes through",
-        quickjs: "does, as specified",
-        why: "a fault of Boa's compiler; no value changes, but a `finally` in another generator is left out",
-        compared: NotMadeUp,
-    },
-    EngineDifference {
-        name: "a `finally` that takes back a `return`",
-        boa: "`return` inside a `finally` that a `break` takes back is what an outer `return` answers; so is what lies on the stack where a `finally` catches what a `for…in` throws inside a `for…of`",
-        quickjs: "the outer one answers its own",
-        why: "a fault of Boa's compiler",
-        compared: NotMadeUp,
-    },
-    EngineDifference {
-        name: "iterators that fail in a pattern",
-        boa: "`const [a] = items` inside a `for…of`, where `next` of the items throws and the loop goes on, or a `break` out of two loops whose iterator cannot be closed, ends the run as a fault of the sandbox",
-        quickjs: "goes on, as specified",
-        why: "a fault of Boa's compiler",
-        compared: NotMadeUp,
-    },
-    EngineDifference {
-        name: "jumps in modules",
-        boa: "an error that a `for…in` throws inside a `for…of`, and that is caught there, may make the outer loop go through names; `const { a: { b }, ...rest } = o` leaves `a` in the rest",
-        quickjs: "as specified",
-        why: "a fault of Boa's compiler, which is mended in scripts only",
-        compared: NotMadeUp,
-    },
-    EngineDifference {
         name: "fields that write to their class",
         boa: "`class T { static n = 0; id = T.n++ }` is made as specified, but for fields with `super` or keys that are computed, constructors with parameters that are taken apart or computed, and `super()` among operators: there such a write ends the run as a fault of the sandbox, which says what to write instead; a private field that is read before it is made is undefined",
         quickjs: "as specified; reading it is a `TypeError`",
@@ -425,13 +372,6 @@ pub const DIFFERENCES: [EngineDifference; 80] = [
         boa: "`super().x` is a syntax error",
         quickjs: "read",
         why: "a fault of Boa's parser",
-        compared: NotMadeUp,
-    },
-    EngineDifference {
-        name: "`super` in the value of a field",
-        boa: "`y = super.v` of a getter is undefined, and `y = super.m()` a `TypeError`; in methods and constructors both are as specified",
-        quickjs: "as specified",
-        why: "a fault of Boa's compiler",
         compared: NotMadeUp,
     },
     EngineDifference {
@@ -498,25 +438,11 @@ pub const DIFFERENCES: [EngineDifference; 80] = [
         compared: NotMadeUp,
     },
     EngineDifference {
-        name: "keys that a pattern computes beside a rest",
-        boa: "`const { [key()]: { a }, ...rest } = o`: the rest keeps what `key()` names; a getter of what is taken apart beside a rest is asked twice",
-        quickjs: "as specified",
-        why: "a fault of Boa's compiler, which is mended for written keys, names and numbers",
-        compared: NotMadeUp,
-    },
-    EngineDifference {
         name: "what is not of a kind, in either case",
         boa: "`/\\P{Lu}/iv` matches every letter; `/\\W/i` does not match `ſ`",
         quickjs: "none that has a capital, and `ſ`, as specified",
         why: "Boa's matcher turns the kind around before it forgets the case",
         compared: LeftOut(&[&["\\P{", "iv"], &["\\P{", "vi"]]),
-    },
-    EngineDifference {
-        name: "two names of one loop",
-        boa: "`continue one` of `one: two: for (…)` begins the loop anew",
-        quickjs: "goes on with it",
-        why: "a fault of Boa's compiler",
-        compared: NotMadeUp,
     },
     EngineDifference {
         name: "calls with very many arguments",

@@ -13,6 +13,7 @@ mod abuse;
 mod forms;
 mod harness;
 mod images;
+mod language;
 mod limits;
 mod locales;
 mod starved;

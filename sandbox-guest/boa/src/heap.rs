@@ -135,8 +135,9 @@ mod global {
     /// Memory grows by a multiple of this once a run has begun.
     const STEP_BYTES: usize = 2 * 1024 * 1024;
 
-    /// Memory that an image has in hand, so that short runs need no more.
-    const SPARE_BYTES: usize = 512 * 1024;
+    /// Memory that an image has in hand, so that short runs need no more. With it an image has
+    /// 8 MiB, which is the smallest limit that anybody would give.
+    const SPARE_BYTES: usize = 448 * 1024;
 
     #[global_allocator]
     static HEAP: Heap = Heap(UnsafeCell::new(Parts {

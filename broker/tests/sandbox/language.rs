@@ -1,0 +1,30 @@
+//! What the language promises, and an engine has had wrong: what a script prints is what stands
+//! beside it.
+
+use crate::harness::run;
+
+#[track_caller]
+fn prints(script: &str, expected: &str) {
+    let told = run(script);
+    let printed: Vec<&str> = told.console.iter().map(|line| line.trim_end()).collect();
+    for (printed, expected) in printed.iter().zip(expected.lines()) {
+        assert_eq!(*printed, expected);
+    }
+    assert_eq!(printed.len(), expected.lines().count(), "{:?}", told.end);
+}
+
+#[test]
+fn values_are_as_specified() {
+    prints(
+        include_str!("language/values.js"),
+        include_str!("language/values.txt"),
+    );
+}
+
+#[test]
+fn jumps_lead_where_they_say_and_close_what_they_leave() {
+    prints(
+        include_str!("language/jumps.js"),
+        include_str!("language/jumps.txt"),
+    );
+}
