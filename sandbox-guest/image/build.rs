@@ -17,7 +17,7 @@ const TARGET_DIR_ENV: &str = "AIRLOCK_GUEST_TARGET_DIR";
 const PRESSED: &str = "pressed";
 
 /// What the image depends on, from this crate's folder.
-const SOURCES: [&str; 15] = [
+const SOURCES: [&str; 17] = [
     "../.cargo/config.toml",
     "../Cargo.lock",
     "../Cargo.toml",
@@ -25,6 +25,8 @@ const SOURCES: [&str; 15] = [
     "../boa/src",
     "../cage/Cargo.toml",
     "../cage/src",
+    "../common/Cargo.toml",
+    "../common/src",
     "../engine",
     "../factory/Cargo.toml",
     "../factory/runs",

@@ -2,14 +2,18 @@
 //! outcome back to a settled promise.
 
 use boa_engine::object::builtins::JsPromise;
-use boa_engine::{Context, JsArgs, JsObject, JsResult, JsValue, js_string};
-use sandbox_protocol::{CallOutcome, Failure, OpenCall, Outcome};
+use boa_engine::{Context, JsArgs, JsError, JsObject, JsResult, JsValue, js_string};
+use guest_common::args::{self, Given, Way};
+use guest_common::json::{Bounds, Purpose, Refusal};
+use guest_common::place::innermost;
+use guest_common::{calls, stubs};
+use sandbox_protocol::{CallOutcome, OpenCall, Outcome};
 
 use crate::from_json;
 use crate::kept::Kept;
 use crate::place;
 use crate::run::{Run, Waiting};
-use crate::to_json::{self, Bounds, Purpose, Refusal};
+use crate::to_json;
 use crate::tool_error;
 
 /// What a stub does. Bad arguments reject the promise that is returned, as
@@ -26,9 +30,7 @@ pub(crate) fn make(
         Err(refusal) => return rejected(server, tool, refusal, &run, context),
     };
     let places = place::here(context, &run);
-    let (line, column) = places
-        .first()
-        .map_or((0, 0), |place| (place.line, place.column));
+    let (line, column) = innermost(&places);
     let (promise, resolvers) = JsPromise::new_pending(context);
     let mut calls = run.calls.borrow_mut();
     let ticket = calls.ticket();
@@ -50,82 +52,37 @@ fn encode_args(
     args: &[JsValue],
     run: &Run,
     context: &mut Context,
-) -> Result<Vec<u8>, Refusal> {
+) -> Result<Vec<u8>, Refusal<JsError>> {
     let limits = run.limits.get();
     let bounds = Bounds {
         bytes_max: limits.args_bytes_max as usize,
         depth_max: limits.json_depth_max,
     };
     let first = args.get_or_undefined(0);
-    if first.is_undefined() && args.len() <= 1 {
-        return Ok(b"{}".to_vec());
-    }
-    let order = order(server, tool, run);
-    if !order.is_empty() && (args.len() > 1 || !first.is_object()) {
-        return encode_in_order(args, &order, bounds, context);
-    }
-    let unsuitable = |what: &str| {
-        Refusal::Unsayable(format!(
-            "a tool takes one object of named arguments, not {what}"
-        ))
+    let order = {
+        let stubs = run.stubs.borrow();
+        stubs::tool(&stubs, (server, tool)).map(|stub| stub.order.clone())
     };
-    if args.len() > 1 {
-        return Err(unsuitable("several values"));
+    let order = order.unwrap_or_default();
+    let given = Given {
+        count: args.len(),
+        first_is_object: first.is_object(),
+        first_is_undefined: first.is_undefined(),
+    };
+    let mut encode = |value: &JsValue, name: &str, bounds| {
+        to_json::encode(value, name, Purpose::Arguments, bounds, context)
+    };
+    match given.way(&order)? {
+        Way::Nothing => Ok(b"{}".to_vec()),
+        Way::InOrder => args::in_order(args, &order, bounds, encode),
+        Way::AsObject => args::object(encode(first, "arguments", bounds)?),
     }
-    let encoded = to_json::encode(first, "arguments", Purpose::Arguments, bounds, context)?;
-    match encoded {
-        Some(encoded) if encoded.first() == Some(&b'{') => Ok(encoded),
-        Some(encoded) if encoded.first() == Some(&b'[') => Err(unsuitable("an array")),
-        Some(encoded) if encoded.first() == Some(&b'"') => Err(unsuitable("a string")),
-        Some(encoded) => Err(unsuitable(&String::from_utf8_lossy(&encoded))),
-        None => Err(unsuitable("undefined")),
-    }
-}
-
-/// Values that stand for one object, whose names the tool has in an order.
-fn encode_in_order(
-    values: &[JsValue],
-    order: &[String],
-    bounds: Bounds,
-    context: &mut Context,
-) -> Result<Vec<u8>, Refusal> {
-    if values.len() > order.len() {
-        let message = format!("it takes {}, and nothing more", order.join(", "));
-        return Err(Refusal::Unsayable(message));
-    }
-    let mut object = b"{".to_vec();
-    for (name, value) in order.iter().zip(values) {
-        let left = Bounds {
-            bytes_max: bounds.bytes_max.saturating_sub(object.len()),
-            depth_max: bounds.depth_max.saturating_sub(1),
-        };
-        let Some(text) = to_json::encode(value, name, Purpose::Arguments, left, context)? else {
-            continue;
-        };
-        if object.len() > 1 {
-            object.push(b',');
-        }
-        object.extend_from_slice(format!("\"{name}\":").as_bytes());
-        object.extend_from_slice(&text);
-    }
-    object.push(b'}');
-    if object.len() > bounds.bytes_max {
-        return Err(Refusal::TooLarge);
-    }
-    Ok(object)
-}
-
-fn order(server: u16, tool: u16, run: &Run) -> Vec<String> {
-    let stubs = run.stubs.borrow();
-    let tools = stubs.get(usize::from(server)).map(|server| &server.tools);
-    let stub = tools.and_then(|tools| tools.get(usize::from(tool)));
-    stub.map(|stub| stub.order.clone()).unwrap_or_default()
 }
 
 fn rejected(
     server: u16,
     tool: u16,
-    refusal: Refusal,
+    refusal: Refusal<JsError>,
     run: &Run,
     context: &mut Context,
 ) -> JsResult<JsValue> {
@@ -140,17 +97,8 @@ fn rejected(
         }
         Refusal::TooLarge => {
             let limits = run.limits.get();
-            let failure = Failure {
-                code: "limit-payload".to_owned(),
-                tool: tool_name(server, tool, run),
-                message: format!(
-                    "the arguments are larger than {} bytes",
-                    limits.args_bytes_max
-                ),
-                retryable: false,
-                content: Vec::new(),
-                structured_content: Vec::new(),
-            };
+            let tool = stubs::tool_name(&run.stubs.borrow(), (server, tool));
+            let failure = calls::args_too_large(tool, limits.args_bytes_max);
             let places = place::here(context, run);
             let name = run.script_name.borrow().clone();
             tool_error::make(
@@ -171,18 +119,6 @@ fn rejected(
     Ok(promise.into())
 }
 
-fn tool_name(server: u16, tool: u16, run: &Run) -> String {
-    let stubs = run.stubs.borrow();
-    let Some(server) = stubs.get(usize::from(server)) else {
-        return String::new();
-    };
-    let tool = server
-        .tools
-        .get(usize::from(tool))
-        .map_or("", |tool| tool.member.as_str());
-    format!("{}.{tool}", server.name)
-}
-
 /// Settles the promise of one call. A ticket that is not open is ignored: the
 /// host's word cannot reach what the script does not wait for.
 pub(crate) fn settle(outcome: CallOutcome, run: &Run, context: &mut Context) -> JsResult<()> {
@@ -199,14 +135,7 @@ pub(crate) fn settle(outcome: CallOutcome, run: &Run, context: &mut Context) -> 
         Outcome::Value(text) => match from_json::decode(&text, depth_max, context) {
             Ok(value) => (waiting.resolvers.resolve, value),
             Err(not_json) => {
-                let failure = Failure {
-                    code: "result-invalid".to_owned(),
-                    tool: String::new(),
-                    message: format!("the result is not usable JSON: {}", not_json.what),
-                    retryable: false,
-                    content: Vec::new(),
-                    structured_content: Vec::new(),
-                };
+                let failure = calls::result_invalid(not_json.what);
                 let places = waiting.places;
                 let error =
                     tool_error::make(&failure, ticket, places, &script_name, depth_max, context)?;

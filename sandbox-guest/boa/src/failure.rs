@@ -3,20 +3,24 @@
 
 use boa_engine::builtins::error::Error;
 use boa_engine::{Context, JsError, JsObject, JsValue};
+use guest_common::failure::{
+    self as common, CAUSE_VALUE_MAX, CAUSES_MAX, MESSAGE_MAX, NAME_MAX, thrown_value, with_frames,
+};
+use guest_common::place::{
+    FRAMES_MAX, Place, describe as stack_text, innermost, parse_frame, shown_name,
+};
+use guest_common::text::cut;
 use sandbox_protocol::ScriptError;
 
 use crate::inspect;
 use crate::kept::Kept;
-use crate::place::{self, FRAMES_MAX, Place};
+use crate::place;
 use crate::quiet;
 use crate::run::Run;
 use crate::tool_error::Origin;
 
-/// Characters of a message that are reported.
-const MESSAGE_MAX: usize = 4_000;
-const NAME_MAX: usize = 100;
-/// Errors followed along `cause`.
-const CAUSES_MAX: usize = 4;
+/// What the engine calls the script itself.
+const NAMELESS: [&str; 1] = ["<main>"];
 
 pub(crate) fn describe(error: &JsError, context: &mut Context) -> ScriptError {
     let value = error.clone().into_opaque(context).unwrap_or_default();
@@ -33,11 +37,7 @@ pub(crate) fn of_value(value: &JsValue, context: &mut Context) -> ScriptError {
                 Some(text) => text.to_std_string_lossy(),
                 None => inspect::one(value, context),
             };
-            ScriptError {
-                name: "Thrown value".to_owned(),
-                message: quiet::cut(&message, MESSAGE_MAX),
-                ..ScriptError::default()
-            }
+            thrown_value(&message)
         }
     }
 }
@@ -47,9 +47,7 @@ fn of_object(object: &JsObject, context: &mut Context) -> ScriptError {
     let mut message = quiet::text(object, "message", MESSAGE_MAX).unwrap_or_default();
     append_causes(object, &mut message, context);
     let places = places(object, context);
-    let (line, column) = places
-        .first()
-        .map_or((0, 0), |place| (place.line, place.column));
+    let (line, column) = innermost(&places);
     let script_name = Run::of(context).map(|run| run.script_name.borrow().clone());
     let origin = object.downcast_ref::<Origin>();
     ScriptError {
@@ -61,7 +59,7 @@ fn of_object(object: &JsObject, context: &mut Context) -> ScriptError {
             .unwrap_or_default(),
         line,
         column,
-        stack: place::describe(&places, &script_name.unwrap_or_default()),
+        stack: stack_text(&places, &script_name.unwrap_or_default()),
         ticket: origin.and_then(|origin| origin.ticket),
     }
 }
@@ -74,7 +72,7 @@ fn append_causes(object: &JsObject, message: &mut String, context: &mut Context)
         };
         let shown = match cause.as_object() {
             Some(error) if error.is::<Error>() || error.is::<Origin>() => headline(&error),
-            _ => quiet::cut(&inspect::one(&cause, context), 200),
+            _ => cut(&inspect::one(&cause, context), CAUSE_VALUE_MAX),
         };
         message.push_str(&format!(" (cause: {shown})"));
         let Some(next) = cause.as_object() else {
@@ -85,29 +83,20 @@ fn append_causes(object: &JsObject, message: &mut String, context: &mut Context)
 }
 
 fn headline(object: &JsObject) -> String {
-    let name = quiet::text(object, "name", NAME_MAX).unwrap_or_else(|| "Error".to_owned());
-    let message = quiet::text(object, "message", MESSAGE_MAX).unwrap_or_default();
-    if message.is_empty() {
-        name
-    } else {
-        format!("{name}: {message}")
-    }
+    common::headline(
+        quiet::text(object, "name", NAME_MAX),
+        quiet::text(object, "message", MESSAGE_MAX),
+    )
 }
 
 /// As the console shows an error.
 pub(crate) fn headline_and_stack(object: &JsObject, context: &mut Context) -> String {
-    let mut text = headline(object);
-    let stack = frames_text(object, context);
-    if !stack.is_empty() {
-        text.push('\n');
-        text.push_str(&stack);
-    }
-    text
+    with_frames(headline(object), &frames_text(object, context))
 }
 
 pub(crate) fn frames_text(object: &JsObject, context: &mut Context) -> String {
     let script_name = Run::of(context).map(|run| run.script_name.borrow().clone());
-    place::describe(&places(object, context), &script_name.unwrap_or_default())
+    stack_text(&places(object, context), &script_name.unwrap_or_default())
 }
 
 /// Where an error was made, innermost frame first.
@@ -126,24 +115,15 @@ fn places(object: &JsObject, context: &mut Context) -> Vec<Place> {
     stack
         .to_std_string_lossy()
         .lines()
-        .filter_map(|line| parse_frame(line, &script_name, &run))
+        .filter_map(|line| in_script(line, &script_name, &run))
         .take(FRAMES_MAX)
         .collect()
 }
 
-/// `    at name (script.js:3:14)`
-fn parse_frame(line: &str, script_name: &str, run: &Run) -> Option<Place> {
-    let (function, location) = line.trim_start().strip_prefix("at ")?.rsplit_once(" (")?;
-    let location = location
-        .strip_suffix(')')?
-        .strip_prefix(script_name)?
-        .strip_prefix(':')?;
-    let (line, column) = location.split_once(':')?;
-    let (line, column) = place::in_script(run, line.parse().ok()?, column.parse().ok()?)?;
-    let function = if function == "<main>" { "" } else { function };
+fn in_script(line: &str, script_name: &str, run: &Run) -> Option<Place> {
+    let place = place::in_script(run, parse_frame(line, script_name, &NAMELESS)?)?;
     Some(Place {
-        function: quiet::cut(&place::own_name(run, function), 100),
-        line,
-        column,
+        function: shown_name(&place.function),
+        ..place
     })
 }

@@ -14,7 +14,7 @@
 use std::path::Path;
 
 use boa_ast::statement::Statement;
-use boa_ast::{Expression, StatementListItem};
+use boa_ast::{Expression, Position, StatementListItem};
 use boa_engine::builtins::promise::PromiseState;
 use boa_engine::object::builtins::JsPromise;
 use boa_engine::{
@@ -22,28 +22,16 @@ use boa_engine::{
 };
 use boa_interner::Interner;
 use boa_parser::{Error as ParseError, Parser, Source as ParserSource};
+use guest_common::forms::{self, EXPRESSION, FUNCTION, Fault, readable};
 use sandbox_protocol::ScriptError;
 
 use crate::changed;
 use crate::jobs;
-use crate::nesting;
 use crate::run::Run;
-
-/// Scripts up to this length are looked at for being a single expression, even
-/// if nothing at their beginning says so.
-const EXPRESSION_BYTES_MAX: usize = 4_096;
 
 /// The block inside makes a name that is declared twice the error that it is
 /// everywhere else; the engine overlooks it directly in a function's body.
 const BODY: (&str, &str) = ("(async function () {{\n", "\n}})");
-const EXPRESSION: (&str, &str) = (
-    "(async function () { const airlock_value =\n",
-    "\n; return airlock_value })",
-);
-const FUNCTION: (&str, &str) = (
-    "(async function () { const main =\n",
-    "\n; return await main(input) })",
-);
 
 /// Why a script cannot be started.
 pub(crate) enum Unstartable {
@@ -63,28 +51,15 @@ pub(crate) fn start(
     run: &Run,
     context: &mut Context,
 ) -> Result<JsPromise, Unstartable> {
-    let nesting = nesting::scan(script);
-    if let Some((line, column)) = nesting.too_deep_at {
-        let message = "the script is nested too deeply".to_owned();
-        return Err(syntax_error(message, line, column, run));
-    }
-    let hashbang = script.strip_prefix("#!").map(|rest| format!("//{rest}"));
-    let script = hashbang.as_deref().unwrap_or(script);
-    let lines = script.split('\n').count();
-    run.script_lines
-        .set(u32::try_from(lines).unwrap_or(u32::MAX));
-
+    let script = readable(script).map_err(|fault| syntax_error(fault, run))?;
+    let script = script.as_ref();
+    run.script_lines.set(forms::lines(script));
     let wrapper = match single_expression(script) {
         Some(Single::Function) => FUNCTION,
         Some(Single::Expression) => EXPRESSION,
         None => BODY,
     };
     run.lines_before.set(1);
-    // A bracket that closes more than the script opened could end the wrapper.
-    if let Some((line, column)) = nesting.unbalanced_at {
-        let message = "a bracket closes here that was never opened".to_owned();
-        return Err(syntax_error(message, line, column, run));
-    }
     if !run.as_written.get()
         && let Some(promise) = start_changed(script, wrapper, run, context)?
     {
@@ -96,7 +71,7 @@ pub(crate) fn start(
             let promise = function.call(&JsValue::undefined(), &[], context)?;
             Ok(JsPromise::resolve(promise, context)?)
         }
-        Err(_) if looks_like_module(script) => {
+        Err(_) if forms::looks_like_module(script) => {
             run.lines_before.set(0);
             start_module(script, run, context)
         }
@@ -163,22 +138,12 @@ enum Single {
 
 /// Whether the script is one expression and nothing else.
 fn single_expression(script: &str) -> Option<Single> {
-    let start = after_comments(script);
-    let likely = start.starts_with('(')
-        || start.starts_with("async")
-        || start.starts_with("function")
-        || start.split_once("=>").is_some_and(|(before, _)| {
-            before
-                .trim()
-                .chars()
-                .all(|c| c.is_alphanumeric() || c == '_' || c == '$')
-        });
-    if !likely && (script.len() > EXPRESSION_BYTES_MAX || script.contains("return")) {
+    if !forms::may_be_expression(script) {
         return None;
     }
     let mut interner = Interner::default();
     let Ok(body) = parse_body(script, &mut interner) else {
-        return nameless_function(script, start);
+        return nameless_function(script);
     };
     let [item] = body.statements() else {
         return None;
@@ -197,7 +162,8 @@ fn single_expression(script: &str) -> Option<Single> {
 }
 
 /// `function () {}` alone is no statement, and what was meant is clear.
-fn nameless_function(script: &str, start: &str) -> Option<Single> {
+fn nameless_function(script: &str) -> Option<Single> {
+    let start = forms::after_comments(script);
     if !start.starts_with("function") && !start.starts_with("async") {
         return None;
     }
@@ -242,33 +208,6 @@ fn parse_body(
     let mut parser = Parser::new(ParserSource::from_bytes(script));
     parser.set_strict();
     parser.parse_function_body(interner, false, true)
-}
-
-fn after_comments(script: &str) -> &str {
-    let mut rest = script;
-    loop {
-        rest = rest.trim_start();
-        if let Some(comment) = rest.strip_prefix("//") {
-            rest = comment.split_once('\n').map_or("", |(_, after)| after);
-        } else if let Some(comment) = rest.strip_prefix("/*") {
-            rest = comment.split_once("*/").map_or("", |(_, after)| after);
-        } else {
-            return rest;
-        }
-    }
-}
-
-/// A line that begins with `export` or `import`.
-fn looks_like_module(script: &str) -> bool {
-    script.lines().any(|line| {
-        let line = line.trim_start();
-        line.starts_with("export ")
-            || line.starts_with("export{")
-            || line.starts_with("import ")
-            || line.starts_with("import{")
-            || line.starts_with("import\"")
-            || line.starts_with("import'")
-    })
 }
 
 fn start_module(script: &str, run: &Run, context: &mut Context) -> Result<JsPromise, Unstartable> {
@@ -316,16 +255,21 @@ pub(crate) fn bind_async_default(script: &str) -> Option<String> {
 fn explain(script: &str, error: &JsError, run: &Run, context: &mut Context) -> Unstartable {
     let mut interner = Interner::default();
     match parse_body(script, &mut interner) {
-        Err(error) => {
-            let (message, line, column) = parse_error(&error, script);
-            syntax_error(message, line, column, run)
-        }
+        Err(error) => syntax_error(parse_error(&error, script), run),
         Ok(body) => match declared_twice(&body, &interner) {
             Some(name) => {
                 let (line, column) = second_declaration(script, &name).unwrap_or((0, 0));
-                syntax_error(format!("`{name}` is declared twice"), line, column, run)
+                let message = format!("`{name}` is declared twice");
+                syntax_error(
+                    Fault {
+                        message,
+                        line,
+                        column,
+                    },
+                    run,
+                )
             }
-            None => syntax_error(engine_message(error, context), 0, 0, run),
+            None => syntax_error(somewhere(engine_message(error, context)), run),
         },
     }
 }
@@ -351,18 +295,15 @@ fn second_declaration(script: &str, name: &str) -> Option<(u32, u32)> {
                 && matches!(keyword, Some("let" | "const" | "class" | "function"))
         })
         .nth(1)?;
-    Some(end_of_prefix(script.get(..at)?))
+    Some(forms::end_of_prefix(script.get(..at)?))
 }
 
 fn explain_module(script: &str, error: &JsError, run: &Run, context: &mut Context) -> Unstartable {
     let mut interner = Interner::default();
     let mut parser = Parser::new(ParserSource::from_bytes(script));
     match parser.parse_module(&boa_ast::scope::Scope::new_global(), &mut interner) {
-        Err(error) => {
-            let (message, line, column) = parse_error(&error, script);
-            syntax_error(message, line, column, run)
-        }
-        Ok(_) => syntax_error(engine_message(error, context), 0, 0, run),
+        Err(error) => syntax_error(parse_error(&error, script), run),
+        Ok(_) => syntax_error(somewhere(engine_message(error, context)), run),
     }
 }
 
@@ -373,9 +314,21 @@ fn engine_message(error: &JsError, context: &mut Context) -> String {
         .unwrap_or_else(|_| "the script cannot be parsed".to_owned())
 }
 
-/// The sentence and the place of a parser's error.
-fn parse_error(error: &ParseError, script: &str) -> (String, u32, u32) {
-    let end = end_of(script);
+/// A parser's error, as it is said.
+fn parse_error(error: &ParseError, script: &str) -> Fault {
+    let at = |message: String, position: Position| Fault {
+        message,
+        line: position.line_number(),
+        column: position.column_number(),
+    };
+    let at_end = |message: String| {
+        let (line, column) = forms::end_of(script);
+        Fault {
+            message,
+            line,
+            column,
+        }
+    };
     match error {
         ParseError::Expected {
             expected,
@@ -388,76 +341,40 @@ fn parse_error(error: &ParseError, script: &str) -> (String, u32, u32) {
                 [one] => one.clone(),
                 several => format!("one of {}", several.join(", ")),
             };
-            let position = span.start();
-            (
-                format!("expected {expected}, found `{found}` in {context}"),
-                position.line_number(),
-                position.column_number(),
-            )
+            let message = format!("expected {expected}, found `{found}` in {context}");
+            at(message, span.start())
         }
         ParseError::Unexpected {
             message,
             found,
             span,
         } => {
-            let position = span.start();
-            let found = if found.is_empty() {
-                String::new()
-            } else {
-                format!("unexpected `{found}`")
-            };
             let message = match (found.is_empty(), message.is_empty()) {
-                (false, false) => format!("{found}: {message}"),
-                (false, true) => found,
+                (false, false) => format!("unexpected `{found}`: {message}"),
+                (false, true) => format!("unexpected `{found}`"),
                 (true, _) => message.to_string(),
             };
-            (message, position.line_number(), position.column_number())
+            at(message, span.start())
         }
-        ParseError::General { message, position } => (
-            message.to_string(),
-            position.line_number(),
-            position.column_number(),
-        ),
+        ParseError::General { message, position } => at(message.to_string(), *position),
         ParseError::Lex {
             err: boa_parser::lexer::Error::Syntax(message, position),
-        } => (
-            message.to_string(),
-            position.line_number(),
-            position.column_number(),
-        ),
-        ParseError::AbruptEnd => (
-            "the script ends in the middle of something".to_owned(),
-            end.0,
-            end.1,
-        ),
-        ParseError::Lex { err } => (err.to_string(), end.0, end.1),
-        ParseError::ScopeAnalysis { err } => ((*err).to_owned(), 0, 0),
+        } => at(message.to_string(), *position),
+        ParseError::AbruptEnd => at_end("the script ends in the middle of something".to_owned()),
+        ParseError::Lex { err } => at_end(err.to_string()),
+        ParseError::ScopeAnalysis { err } => somewhere((*err).to_owned()),
     }
 }
 
-/// Where a script ends, for what is missing there.
-fn end_of(script: &str) -> (u32, u32) {
-    end_of_prefix(script.trim_end())
+fn syntax_error(fault: Fault, run: &Run) -> Unstartable {
+    Unstartable::Syntax(forms::syntax_error(fault, &run.script_name.borrow()))
 }
 
-fn end_of_prefix(text: &str) -> (u32, u32) {
-    let line = u32::try_from(text.split('\n').count()).unwrap_or(0);
-    let last = text.rsplit('\n').next().unwrap_or_default();
-    (line, u32::try_from(last.chars().count()).unwrap_or(0) + 1)
-}
-
-fn syntax_error(message: String, line: u32, column: u32, run: &Run) -> Unstartable {
-    let stack = if line == 0 {
-        String::new()
-    } else {
-        format!("    at {}:{line}:{column}", run.script_name.borrow())
-    };
-    Unstartable::Syntax(ScriptError {
-        name: "SyntaxError".to_owned(),
+/// A fault whose place nobody knows.
+fn somewhere(message: String) -> Fault {
+    Fault {
         message,
-        line,
-        column,
-        stack,
-        ..ScriptError::default()
-    })
+        line: 0,
+        column: 0,
+    }
 }

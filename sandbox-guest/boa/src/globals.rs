@@ -9,6 +9,7 @@ use boa_engine::{
     Context, JsArgs, JsError, JsNativeError, JsObject, JsResult, JsValue, NativeFunction, Script,
     Source, js_string,
 };
+use guest_common::prelude;
 
 use crate::kept::{self, Kept};
 use crate::run::Run;
@@ -19,18 +20,8 @@ use crate::{
 
 type Native = fn(&JsValue, &[JsValue], &mut Context) -> JsResult<JsValue>;
 
-/// The JavaScript part of the surface, in the order in which it is loaded. Each
-/// file is one function that is called with the native functions it may use.
-const PRELUDE: [(&str, &str); 8] = [
-    ("errors.js", include_str!("../../prelude/errors.js")),
-    ("console.js", include_str!("../../prelude/console.js")),
-    ("web.js", include_str!("../../prelude/web.js")),
-    ("url.js", include_str!("../../prelude/url.js")),
-    ("locales.js", include_str!("../../prelude/locales.js")),
-    ("numbers.js", include_str!("../../prelude/numbers.js")),
-    ("calendar.js", include_str!("../../prelude/calendar.js")),
-    ("names.js", include_str!("../../prelude/names.js")),
-];
+/// What this guest's prelude has besides: what the engine has no function for.
+const NAMES: (&str, &str) = ("names.js", include_str!("../../prelude/names.js"));
 
 /// Globals that do not exist here.
 const ABSENT: [&str; 5] = [
@@ -65,7 +56,7 @@ pub(crate) fn install(context: &mut Context) -> JsResult<Kept> {
     let natives = natives(context);
     let mut tool_error_prototype = JsObject::with_null_proto();
     let mut names_in = JsObject::with_null_proto();
-    for (name, text) in PRELUDE {
+    for (name, text) in prelude::FILES.into_iter().chain([NAMES]) {
         let source = Source::from_bytes(text).with_path(Path::new(name));
         let function = Script::parse(source, None, context)?.evaluate(context)?;
         let function = callable(&function)?;

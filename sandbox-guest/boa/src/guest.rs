@@ -8,10 +8,14 @@ use boa_engine::error::{EngineError, RuntimeLimitError};
 use boa_engine::object::builtins::JsPromise;
 use boa_engine::{Context, JsError, JsObject, JsResult, JsValue};
 use boa_interner::Interner;
-use sandbox_protocol::{ConsoleLevel, Resume, ScriptError, Start, Step, StepState};
+use guest_common::chance::Chance;
+use guest_common::failure::unhandled;
+use guest_common::forms::input_not_json;
+use guest_common::json::{Bounds, Purpose, Refusal};
+use guest_common::landmark;
+use sandbox_protocol::{ConsoleLevel, Resume, Start, Step, StepState};
 
 use crate::call;
-use crate::chance::Chance;
 use crate::changed;
 use crate::clock::GivenClock;
 use crate::failure;
@@ -21,17 +25,14 @@ use crate::globals;
 use crate::hooks::{Hooks, NoModules};
 use crate::inspect;
 use crate::jobs::{self, Jobs};
-use crate::landmark;
 use crate::parts;
 use crate::run::Run;
 use crate::stubs;
-use crate::to_json::{self, Bounds, Purpose, Refusal};
+use crate::timers::Turn;
+use crate::to_json;
 
 /// Values on the engine's own stack. The bound on nested calls comes first.
 const STACK_VALUES_MAX: usize = 1 << 20;
-
-/// Rejected promises that nobody awaited, as far as they are reported one by one.
-const UNHANDLED_SHOWN_MAX: usize = 5;
 
 /// One script with its engine.
 pub struct Guest {
@@ -117,13 +118,8 @@ impl Guest {
         let depth_max = self.run.limits.get().json_depth_max;
         let input = match input {
             [] => JsValue::undefined(),
-            text => from_json::decode(text, depth_max, context).map_err(|not_json| {
-                Unstartable::Syntax(ScriptError {
-                    name: "SyntaxError".to_owned(),
-                    message: format!("`input` is not JSON: {}", not_json.what),
-                    ..ScriptError::default()
-                })
-            })?,
+            text => from_json::decode(text, depth_max, context)
+                .map_err(|not_json| Unstartable::Syntax(input_not_json(not_json.what)))?,
         };
         globals::set_input(input, context)?;
         stubs::install(script, &self.run, context)?;
@@ -167,7 +163,9 @@ impl Guest {
                 .timers
                 .borrow_mut()
                 .take_due(self.run.clock.now_ms());
-            let Some((callback, args)) = due else { break };
+            let Some(Turn { callback, args }) = due else {
+                break;
+            };
             if let Err(error) = callback.call(&JsValue::undefined(), &args, &mut self.context) {
                 return self.ended_by(&error);
             }
@@ -198,7 +196,7 @@ impl Guest {
             }
             Err(Refusal::TooLarge) => StepState::ValueTooLarge,
             Err(refusal) => {
-                let error = refusal.into_error("the value");
+                let error = to_json::exception(refusal, "the value");
                 self.ended_by(&error)
             }
         }
@@ -206,9 +204,9 @@ impl Guest {
 
     /// Says which rejections nobody looked at, since they are most often a missing `await`.
     fn report_unhandled(&mut self) -> JsResult<()> {
-        let unhandled = std::mem::take(&mut *self.run.unhandled.borrow_mut());
+        let rejected = std::mem::take(&mut *self.run.unhandled.borrow_mut());
         let ours = self.value.clone().map(JsObject::from);
-        let unhandled: Vec<_> = unhandled
+        let rejected: Vec<_> = rejected
             .into_iter()
             .filter(|promise| {
                 !ours
@@ -216,31 +214,24 @@ impl Guest {
                     .is_some_and(|ours| JsObject::equals(ours, promise))
             })
             .collect();
-        let limits = self.run.limits.get();
-        for promise in unhandled.iter().take(UNHANDLED_SHOWN_MAX) {
+        for promise in rejected.iter().take(unhandled::SHOWN_MAX) {
             let PromiseState::Rejected(reason) = JsPromise::from_object(promise.clone())?.state()
             else {
                 continue;
             };
             let reason = inspect::one(&reason, &mut self.context);
-            let text = format!("a rejected promise was never awaited: {reason}");
-            self.run
-                .console
-                .borrow_mut()
-                .print(ConsoleLevel::Warn, &text, &limits);
+            self.warn(&unhandled::one(&reason));
         }
-        if let Some(more) = unhandled
-            .len()
-            .checked_sub(UNHANDLED_SHOWN_MAX)
-            .filter(|&n| n > 0)
-        {
-            let text = format!("{more} more rejected promises were never awaited");
-            self.run
-                .console
-                .borrow_mut()
-                .print(ConsoleLevel::Warn, &text, &limits);
+        if let Some(others) = unhandled::others(rejected.len()) {
+            self.warn(&others);
         }
         Ok(())
+    }
+
+    fn warn(&self, text: &str) {
+        let limits = self.run.limits.get();
+        let mut console = self.run.console.borrow_mut();
+        console.print(ConsoleLevel::Warn, text, &limits);
     }
 
     /// The state after an error that reached the guest itself.

@@ -3,7 +3,7 @@
 //!
 //! The rest is done for the host's sake. A run writes a few words here and there in
 //! what the image holds, mostly counts of references, and each costs a page: so
-//! what runs write is made side by side ([`crate::plan`]). What is free when the
+//! what runs write is made side by side ([`guest_common::plan`]). What is free when the
 //! image is frozen is forgotten, so that what a run makes lies close together
 //! too. And memory grows by steps that a large page covers.
 
@@ -130,7 +130,7 @@ mod global {
     use dlmalloc::Dlmalloc;
 
     use super::{CHUNK_BYTES, GRAIN_BYTES, Held, Small};
-    use crate::plan::{self, Together};
+    use guest_common::plan::{self, Together};
 
     /// Memory grows by a multiple of this once a run has begun.
     const STEP_BYTES: usize = 2 * 1024 * 1024;
@@ -148,7 +148,7 @@ mod global {
             bytes_before: 0,
         },
         is_settled: false,
-        together: Together::new(),
+        together: Together::empty(),
     }));
 
     struct Heap(UnsafeCell<Parts>);

@@ -6,21 +6,14 @@ use boa_engine::builtins::promise::PromiseState;
 use boa_engine::object::builtins::{JsDate, JsProxy, JsRegExp, JsTypedArray};
 use boa_engine::property::PropertyKey;
 use boa_engine::value::JsVariant;
-use boa_engine::{Context, JsObject, JsString, JsValue, js_string};
+use boa_engine::{Context, JsObject, JsValue, js_string};
+use guest_common::inspect::{self, DEPTH_MAX, ITEMS_MAX, VALUE_CHARS_MAX, wrap};
+use guest_common::text::cut;
 
 use crate::collections;
 use crate::failure;
 use crate::quiet;
 use crate::tool_error;
-
-const DEPTH_MAX: usize = 4;
-const ITEMS_MAX: usize = 100;
-/// Characters of a text inside an object; a text that is printed by itself is whole.
-const INNER_TEXT_MAX: usize = 4_000;
-/// Characters of one printed value that is not a text.
-const VALUE_CHARS_MAX: usize = 100_000;
-/// What fits beside each other.
-const LINE_CHARS: usize = 76;
 
 /// One line of the console: the values side by side, or a format and its values.
 pub(crate) fn line(values: &[JsValue], context: &mut Context) -> String {
@@ -50,46 +43,25 @@ pub(crate) fn line(values: &[JsValue], context: &mut Context) -> String {
     line
 }
 
-/// Fills `%s`, `%d`, `%i`, `%f`, `%j`, `%o`, `%O` and `%c`; says how many values it used.
+/// Fills a format; says how many values it used.
 fn formatted(format: &str, values: &[JsValue], line: &mut String, context: &mut Context) -> usize {
-    let mut used = 0;
-    let mut chars = format.chars().peekable();
-    while let Some(c) = chars.next() {
-        let directive = match (c, chars.peek()) {
-            ('%', Some('%')) => {
-                chars.next();
-                line.push('%');
-                continue;
-            }
-            ('%', Some(&d @ ('s' | 'd' | 'i' | 'f' | 'j' | 'o' | 'O' | 'c'))) => d,
-            _ => {
-                line.push(c);
-                continue;
-            }
+    inspect::fill(format, values.len(), line, |letter, at| {
+        let Some(value) = values.get(at) else {
+            return String::new();
         };
-        let Some(value) = values.get(used) else {
-            line.push(c);
-            continue;
-        };
-        chars.next();
-        used += 1;
-        match (directive, value.as_string()) {
-            ('c', _) => {}
-            ('s', Some(text)) => line.push_str(&text.to_std_string_lossy()),
-            ('i', _) if value.is_number() => {
-                line.push_str(&value.as_number().unwrap_or(f64::NAN).trunc().to_string());
-            }
-            _ => line.push_str(&one(value, context)),
+        match (letter, value.as_string(), value.as_number()) {
+            ('s', Some(text), _) => text.to_std_string_lossy(),
+            ('i', _, Some(number)) => number.trunc().to_string(),
+            _ => one(value, context),
         }
-    }
-    used
+    })
 }
 
 /// One value.
 pub(crate) fn one(value: &JsValue, context: &mut Context) -> String {
     let mut view = View { open: Vec::new() };
     let text = view.value(value, 0, context);
-    quiet::cut(&text, VALUE_CHARS_MAX)
+    cut(&text, VALUE_CHARS_MAX)
 }
 
 struct View {
@@ -99,7 +71,7 @@ struct View {
 impl View {
     fn value(&mut self, value: &JsValue, depth: usize, context: &mut Context) -> String {
         match value.variant() {
-            JsVariant::String(text) => quoted(&text),
+            JsVariant::String(text) => inspect::quoted(&text.to_std_string_lossy()),
             JsVariant::BigInt(number) => format!("{}n", number.to_string_radix(10)),
             JsVariant::Object(object) => self.object(&object, depth, context),
             JsVariant::Float64(number) if number == 0.0 && number.is_sign_negative() => {
@@ -287,62 +259,11 @@ fn constructor_name(object: &JsObject) -> Option<String> {
 
 fn shown_key(key: &PropertyKey) -> String {
     match key {
-        PropertyKey::String(name) => {
-            let name = name.to_std_string_lossy();
-            let plain = name
-                .chars()
-                .all(|c| c.is_alphanumeric() || c == '_' || c == '$')
-                && !name.starts_with(|c: char| c.is_ascii_digit())
-                && !name.is_empty();
-            if plain {
-                name
-            } else {
-                format!("'{}'", name.replace('\'', "\\'"))
-            }
-        }
+        PropertyKey::String(name) => inspect::shown_name(&name.to_std_string_lossy()),
         PropertyKey::Index(index) => format!("'{}'", index.get()),
         PropertyKey::Symbol(symbol) => {
             let description = symbol.description().unwrap_or_default();
             format!("[Symbol({})]", description.to_std_string_lossy())
         }
     }
-}
-
-fn quoted(text: &JsString) -> String {
-    let text = quiet::cut(&text.to_std_string_lossy(), INNER_TEXT_MAX);
-    let quote = if !text.contains('\'') {
-        '\''
-    } else if !text.contains('"') {
-        '"'
-    } else {
-        '`'
-    };
-    let text = text
-        .replace('\\', "\\\\")
-        .replace('\n', "\\n")
-        .replace('\r', "\\r");
-    format!("{quote}{text}{quote}")
-}
-
-/// On one line where it fits, otherwise one part a line.
-fn wrap(open: &str, mut parts: Vec<String>, total: usize, close: &str, depth: usize) -> String {
-    if total > parts.len() {
-        parts.push(format!("… {} more", total - parts.len()));
-    }
-    if parts.is_empty() {
-        return format!("{open}{close}");
-    }
-    let length: usize = parts.iter().map(|part| part.len() + 2).sum::<usize>() + open.len();
-    let brackets = open.ends_with('[');
-    if length <= LINE_CHARS && !parts.iter().any(|part| part.contains('\n')) {
-        let space = if brackets && parts.is_empty() {
-            ""
-        } else {
-            " "
-        };
-        return format!("{open}{space}{}{space}{close}", parts.join(", "));
-    }
-    let indent = "  ".repeat(depth + 1);
-    let inner = parts.join(&format!(",\n{indent}"));
-    format!("{open}\n{indent}{inner}\n{}{close}", "  ".repeat(depth))
 }

@@ -8,10 +8,8 @@
 mod alike;
 mod builtin;
 mod call;
-mod chance;
 mod changed;
 mod clock;
-mod collation;
 mod collections;
 mod console;
 mod counted;
@@ -27,16 +25,12 @@ mod hooks;
 mod inspect;
 mod jobs;
 mod kept;
-mod landmark;
 mod large;
 mod module_value;
 mod moving;
-mod nesting;
 mod numbers;
 mod parts;
 mod place;
-#[cfg(any(target_arch = "wasm32", test))]
-mod plan;
 mod quiet;
 mod regex;
 mod room;

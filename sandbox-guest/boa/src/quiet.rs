@@ -3,6 +3,7 @@
 
 use boa_engine::property::PropertyKey;
 use boa_engine::{JsObject, JsValue, js_string};
+use guest_common::text::cut;
 
 /// Prototypes that are walked before giving up.
 const PROTOTYPES_MAX: usize = 32;
@@ -26,12 +27,4 @@ pub(crate) fn text(object: &JsObject, name: &str, chars_max: usize) -> Option<St
     let value = read(object, name)?;
     let text = value.as_string()?;
     Some(cut(&text.to_std_string_lossy(), chars_max))
-}
-
-/// The first `chars_max` characters, with a mark when there were more.
-pub(crate) fn cut(text: &str, chars_max: usize) -> String {
-    match text.char_indices().nth(chars_max) {
-        None => text.to_owned(),
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-    }
 }

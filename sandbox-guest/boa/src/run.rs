@@ -3,20 +3,23 @@
 //! engine's context.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use boa_engine::builtins::promise::ResolvingFunctions;
 use boa_engine::job::Job;
 use boa_engine::{Context, JsError, JsNativeError, JsObject, JsResult};
-use sandbox_protocol::{CallTicket, GuestLimits, OpenCall, ServerStubs};
+use guest_common::calls::Calls;
+use guest_common::chance::Chance;
+use guest_common::console::Console;
+use guest_common::limits;
+use guest_common::place::Place;
+use guest_common::timers::Timers;
+use sandbox_protocol::{GuestLimits, ServerStubs};
 
-use crate::chance::Chance;
 use crate::changed::{Rooms, Shifts};
 use crate::clock::GivenClock;
-use crate::console::Console;
-use crate::place::Place;
-use crate::timers::Timers;
+use crate::timers::Turn;
 
 /// A call that waits for its outcome.
 pub(crate) struct Waiting {
@@ -25,29 +28,13 @@ pub(crate) struct Waiting {
     pub(crate) places: Vec<Place>,
 }
 
-#[derive(Default)]
-pub(crate) struct Calls {
-    /// Made since the last step.
-    pub(crate) made: Vec<OpenCall>,
-    pub(crate) waiting: BTreeMap<CallTicket, Waiting>,
-    next: u32,
-}
-
-impl Calls {
-    pub(crate) fn ticket(&mut self) -> CallTicket {
-        let ticket = CallTicket(self.next);
-        self.next += 1;
-        ticket
-    }
-}
-
 pub(crate) struct Run {
     pub(crate) limits: Cell<GuestLimits>,
     pub(crate) clock: Rc<GivenClock>,
     pub(crate) chance: RefCell<Chance>,
     pub(crate) console: RefCell<Console>,
-    pub(crate) calls: RefCell<Calls>,
-    pub(crate) timers: RefCell<Timers>,
+    pub(crate) calls: RefCell<Calls<Waiting>>,
+    pub(crate) timers: RefCell<Timers<Turn>>,
     pub(crate) jobs: RefCell<VecDeque<Job>>,
     pub(crate) stubs: RefCell<Vec<ServerStubs>>,
     /// Promises that were rejected and that nobody has asked about yet.
@@ -66,20 +53,10 @@ pub(crate) struct Run {
     pub(crate) rooms: RefCell<Rooms>,
 }
 
-/// The limits of a run that has not been told its own.
-const NO_LIMITS_YET: GuestLimits = GuestLimits {
-    console_bytes_max: 0,
-    console_flood_bytes_max: 0,
-    args_bytes_max: 0,
-    value_bytes_max: 0,
-    json_depth_max: 64,
-    recursion_max: 512,
-};
-
 impl Run {
     pub(crate) fn new(clock: Rc<GivenClock>) -> Self {
         Self {
-            limits: Cell::new(NO_LIMITS_YET),
+            limits: Cell::new(limits::NONE_YET),
             clock,
             chance: RefCell::new(Chance::new(0)),
             console: RefCell::default(),

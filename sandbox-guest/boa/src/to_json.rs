@@ -1,24 +1,7 @@
 //! Values of the engine to JSON text, once: the arguments of a call and the
 //! value of a script. Each getter and each `toJSON` runs at most one time, and
 //! the bytes that come out are the only ones that anybody sees later.
-//!
-//! | Value | Arguments | Value of a script |
-//! | --- | --- | --- |
-//! | `undefined` in an object | left out | left out |
-//! | `undefined` or a hole in an array | `null` | `null` |
-//! | `NaN`, `±Infinity` | refused | `null` |
-//! | `-0` | `0` | `0` |
-//! | BigInt | number when exact in a double, else refused | number when exact, else string |
-//! | function, symbol | refused | left out, `null` in an array |
-//! | promise | refused | refused |
-//! | `Date` | ISO text (its `toJSON`) | the same |
-//! | `Map` | object when all keys are strings, else array of entries | the same |
-//! | `Set`, typed array | array | the same |
-//! | `RegExp` | its text | its text |
-//! | error | object of its own members with `name` and `message` | the same |
-//! | lone surrogate in a text | refused | U+FFFD |
-//! | cycle | refused, naming the path | refused, naming the path |
-//! | anything with `toJSON` | what that returns | the same |
+//! What each kind of value becomes stands in [`guest_common::json`].
 
 use boa_engine::builtins::error::Error;
 use boa_engine::error::JsNativeError;
@@ -26,60 +9,24 @@ use boa_engine::object::builtins::{JsRegExp, JsTypedArray};
 use boa_engine::property::PropertyKey;
 use boa_engine::value::JsVariant;
 use boa_engine::{Context, JsError, JsObject, JsResult, JsString, JsValue, js_string};
+use guest_common::json::{self, Bounds, Part, Purpose, Refusal};
 
 use crate::collections;
 use crate::kept::Kept;
 use crate::tool_error;
 
-/// The largest whole number that a double holds exactly, and all below it.
-const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
+type Said<T> = Result<T, Refusal<JsError>>;
 
-/// What the text is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    Arguments,
-    Value,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Bounds {
-    pub(crate) bytes_max: usize,
-    pub(crate) depth_max: u32,
-}
-
-/// Why there is no text.
-#[derive(Debug)]
-pub(crate) enum Refusal {
-    /// A getter or `toJSON` threw.
-    Thrown(JsError),
-    /// Nothing that JSON can say; the sentence names the path.
-    Unsayable(String),
-    TooLarge,
-    TooDeep(String),
-}
-
-impl From<JsError> for Refusal {
-    fn from(error: JsError) -> Self {
-        Self::Thrown(error)
-    }
-}
-
-impl Refusal {
-    fn type_error(sentence: String) -> Self {
-        Self::Unsayable(sentence)
-    }
-
-    /// As an exception of the script.
-    pub(crate) fn into_error(self, what: &str) -> JsError {
-        match self {
-            Self::Thrown(error) => error,
-            Self::Unsayable(sentence) | Self::TooDeep(sentence) => {
-                JsNativeError::typ().with_message(sentence).into()
-            }
-            Self::TooLarge => JsNativeError::range()
-                .with_message(format!("{what} is too large"))
-                .into(),
+/// A refusal as an exception of the script.
+pub(crate) fn exception(refusal: Refusal<JsError>, what: &str) -> JsError {
+    match refusal {
+        Refusal::Thrown(error) => error,
+        Refusal::Unsayable(sentence) | Refusal::TooDeep(sentence) => {
+            JsNativeError::typ().with_message(sentence).into()
         }
+        Refusal::TooLarge => JsNativeError::range()
+            .with_message(format!("{what} is too large"))
+            .into(),
     }
 }
 
@@ -90,7 +37,7 @@ pub(crate) fn encode(
     purpose: Purpose,
     bounds: Bounds,
     context: &mut Context,
-) -> Result<Option<Vec<u8>>, Refusal> {
+) -> Said<Option<Vec<u8>>> {
     let mut encoder = Encoder {
         out: Vec::with_capacity(256),
         purpose,
@@ -102,51 +49,30 @@ pub(crate) fn encode(
     Ok(said.then_some(encoder.out))
 }
 
-enum Part {
-    Name(JsString),
-    Index(usize),
-}
-
 struct Encoder {
     out: Vec<u8>,
     purpose: Purpose,
     bounds: Bounds,
     /// Objects that the present value lies in.
     open: Vec<JsObject>,
-    path: Vec<Part>,
+    path: Vec<Part<JsString>>,
 }
 
 impl Encoder {
     fn path(&self) -> String {
-        let mut text = String::new();
-        for (at, part) in self.path.iter().take(20).enumerate() {
-            match part {
-                Part::Name(name) => {
-                    if at > 0 {
-                        text.push('.');
-                    }
-                    text.extend(name.to_std_string_lossy().chars().take(60));
-                }
-                Part::Index(index) => text.push_str(&format!("[{index}]")),
-            }
-        }
-        text
+        json::path(&self.path, JsString::to_std_string_lossy)
     }
 
-    fn refuse(&self, what: &str) -> Refusal {
-        Refusal::type_error(format!("`{}` {what}", self.path()))
+    fn refuse(&self, what: &str) -> Refusal<JsError> {
+        Refusal::Unsayable(format!("`{}` {what}", self.path()))
     }
 
-    fn push(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
-        if self.out.len() + bytes.len() > self.bounds.bytes_max {
-            return Err(Refusal::TooLarge);
-        }
-        self.out.extend_from_slice(bytes);
-        Ok(())
+    fn push(&mut self, bytes: &[u8]) -> Said<()> {
+        json::push(&mut self.out, bytes, self.bounds)
     }
 
     /// Writes `value`; false when there is nothing to write.
-    fn value(&mut self, value: &JsValue, context: &mut Context) -> Result<bool, Refusal> {
+    fn value(&mut self, value: &JsValue, context: &mut Context) -> Said<bool> {
         match value.variant() {
             JsVariant::Null => self.push(b"null")?,
             JsVariant::Undefined => return Ok(false),
@@ -156,14 +82,9 @@ impl Encoder {
             JsVariant::Float64(number) => self.number(number)?,
             JsVariant::String(text) => self.text(&text)?,
             JsVariant::BigInt(number) => {
-                let near = number.to_f64();
-                if near.abs() <= EXACT_MAX {
-                    self.push(number.to_string_radix(10).as_bytes())?;
-                } else if self.purpose == Purpose::Value {
-                    self.push(format!("\"{}\"", number.to_string_radix(10)).as_bytes())?;
-                } else {
-                    return Err(self.refuse("is a BigInt that no JSON number holds exactly"));
-                }
+                let digits = number.to_string_radix(10);
+                let said = json::big_int(digits, self.purpose);
+                self.push(said.map_err(|what| self.refuse(what))?.as_bytes())?;
             }
             JsVariant::Symbol(_) => return self.without_meaning("is a symbol"),
             JsVariant::Object(object) => return self.object(&object, context),
@@ -171,21 +92,17 @@ impl Encoder {
         Ok(true)
     }
 
-    fn without_meaning(&self, what: &str) -> Result<bool, Refusal> {
+    fn without_meaning(&self, what: &str) -> Said<bool> {
         match self.purpose {
             Purpose::Arguments => Err(self.refuse(what)),
             Purpose::Value => Ok(false),
         }
     }
 
-    fn number(&mut self, number: f64) -> Result<(), Refusal> {
+    fn number(&mut self, number: f64) -> Said<()> {
         if !number.is_finite() {
-            return match self.purpose {
-                Purpose::Arguments => {
-                    Err(self.refuse(&format!("is {number}, which JSON cannot say")))
-                }
-                Purpose::Value => self.push(b"null"),
-            };
+            let said = json::not_finite(number, self.purpose);
+            return self.push(said.map_err(|what| self.refuse(&what))?.as_bytes());
         }
         if number == 0.0 {
             return self.push(b"0");
@@ -194,42 +111,18 @@ impl Encoder {
         self.push(digits.format_finite(number).as_bytes())
     }
 
-    fn text(&mut self, text: &JsString) -> Result<(), Refusal> {
+    fn text(&mut self, text: &JsString) -> Said<()> {
         let owned = match text.to_std_string() {
             Ok(owned) => owned,
             Err(_) if self.purpose == Purpose::Value => text.to_std_string_lossy(),
             Err(_) => return Err(self.refuse("holds half of a surrogate pair")),
         };
-        self.push(b"\"")?;
-        let mut plain = 0;
-        for (at, byte) in owned.bytes().enumerate() {
-            if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-                continue;
-            }
-            self.push(owned.as_bytes().get(plain..at).unwrap_or_default())?;
-            plain = at + 1;
-            match byte {
-                b'"' => self.push(b"\\\"")?,
-                b'\\' => self.push(b"\\\\")?,
-                b'\n' => self.push(b"\\n")?,
-                b'\r' => self.push(b"\\r")?,
-                b'\t' => self.push(b"\\t")?,
-                8 => self.push(b"\\b")?,
-                12 => self.push(b"\\f")?,
-                _ => self.push(format!("\\u{byte:04x}").as_bytes())?,
-            }
-        }
-        self.push(owned.as_bytes().get(plain..).unwrap_or_default())?;
-        self.push(b"\"")
+        json::push_text(&mut self.out, &owned, self.bounds)
     }
 
-    fn object(&mut self, object: &JsObject, context: &mut Context) -> Result<bool, Refusal> {
+    fn object(&mut self, object: &JsObject, context: &mut Context) -> Said<bool> {
         if self.open.len() >= self.bounds.depth_max as usize {
-            return Err(Refusal::TooDeep(format!(
-                "`{}` is nested more than {} levels deep",
-                self.path(),
-                self.bounds.depth_max
-            )));
+            return Err(json::too_deep(&self.path(), self.bounds));
         }
         if self.open.iter().any(|open| JsObject::equals(open, object)) {
             return Err(self.refuse("contains itself"));
@@ -258,7 +151,7 @@ impl Encoder {
         self.members(object, context)
     }
 
-    fn members(&mut self, object: &JsObject, context: &mut Context) -> Result<bool, Refusal> {
+    fn members(&mut self, object: &JsObject, context: &mut Context) -> Said<bool> {
         if let Some(primitive) = boxed_primitive(object) {
             return self.value(&primitive, context);
         }
@@ -290,7 +183,7 @@ impl Encoder {
         Ok(true)
     }
 
-    fn array(&mut self, array: &JsObject, context: &mut Context) -> Result<(), Refusal> {
+    fn array(&mut self, array: &JsObject, context: &mut Context) -> Said<()> {
         let length = array
             .get(js_string!("length"), context)?
             .to_length(context)?;
@@ -305,7 +198,7 @@ impl Encoder {
         self.push(b"]")
     }
 
-    fn items(&mut self, items: &[JsValue], context: &mut Context) -> Result<(), Refusal> {
+    fn items(&mut self, items: &[JsValue], context: &mut Context) -> Said<()> {
         self.push(b"[")?;
         for (index, item) in items.iter().enumerate() {
             if index > 0 {
@@ -316,7 +209,7 @@ impl Encoder {
         self.push(b"]")
     }
 
-    fn item(&mut self, index: u64, item: &JsValue, context: &mut Context) -> Result<(), Refusal> {
+    fn item(&mut self, index: u64, item: &JsValue, context: &mut Context) -> Said<()> {
         self.path
             .push(Part::Index(usize::try_from(index).unwrap_or(usize::MAX)));
         if !self.value(item, context)? {
@@ -326,7 +219,7 @@ impl Encoder {
         Ok(())
     }
 
-    fn record(&mut self, object: &JsObject, context: &mut Context) -> Result<(), Refusal> {
+    fn record(&mut self, object: &JsObject, context: &mut Context) -> Said<()> {
         self.push(b"{")?;
         let mut first = true;
         self.own_members(object, &[], &mut first, context)?;
@@ -339,7 +232,7 @@ impl Encoder {
         but: &[&str],
         first: &mut bool,
         context: &mut Context,
-    ) -> Result<(), Refusal> {
+    ) -> Said<()> {
         for key in enumerable_keys(object, context)? {
             let is_said = |key: &PropertyKey| match key {
                 PropertyKey::String(name) => but.iter().any(|said| name == *said),
@@ -365,7 +258,7 @@ impl Encoder {
         value: &JsValue,
         first: &mut bool,
         context: &mut Context,
-    ) -> Result<(), Refusal> {
+    ) -> Said<()> {
         let before = self.out.len();
         self.path.push(Part::Name(name.clone()));
         if !*first {
@@ -382,11 +275,7 @@ impl Encoder {
         Ok(())
     }
 
-    fn map(
-        &mut self,
-        entries: Vec<(JsValue, JsValue)>,
-        context: &mut Context,
-    ) -> Result<(), Refusal> {
+    fn map(&mut self, entries: Vec<(JsValue, JsValue)>, context: &mut Context) -> Said<()> {
         if entries.iter().all(|(key, _)| key.is_string()) {
             self.push(b"{")?;
             let mut first = true;
@@ -409,7 +298,7 @@ impl Encoder {
     }
 
     /// An error says its name and message, then what else it carries itself.
-    fn error(&mut self, error: &JsObject, context: &mut Context) -> Result<(), Refusal> {
+    fn error(&mut self, error: &JsObject, context: &mut Context) -> Said<()> {
         self.push(b"{")?;
         let mut first = true;
         for name in ["name", "message"] {

@@ -5,11 +5,12 @@
 use boa_engine::property::{Attribute, PropertyDescriptor};
 use boa_engine::{Context, JsData, JsObject, JsResult, JsValue, js_string};
 use boa_gc::{Finalize, Trace};
+use guest_common::failure::with_frames;
+use guest_common::place::{self, Place};
 use sandbox_protocol::{CallTicket, Failure};
 
 use crate::from_json;
 use crate::kept::Kept;
-use crate::place::{self, Place};
 
 /// What marks an object as made here, and for which call.
 #[derive(Debug, Trace, Finalize, JsData)]
@@ -33,12 +34,8 @@ pub(crate) fn make(
     context: &mut Context,
 ) -> JsResult<JsObject> {
     let prototype = Kept::of(context)?.tool_error_prototype.clone();
-    let mut stack = format!("ToolError: {}", failure.message);
     let frames = place::describe(&places, script_name);
-    if !frames.is_empty() {
-        stack.push('\n');
-        stack.push_str(&frames);
-    }
+    let stack = with_frames(format!("ToolError: {}", failure.message), &frames);
     let content = json(&failure.content, depth_max, context);
     let structured_content = json(&failure.structured_content, depth_max, context);
     let origin = Origin {

@@ -6,12 +6,13 @@ use std::cmp::Ordering;
 use boa_engine::object::builtins::{JsArray, JsArrayBuffer, JsTypedArray, JsUint8Array};
 use boa_engine::string::JsStrVariant;
 use boa_engine::{
-    Context, JsArgs, JsNativeError, JsObject, JsResult, JsString, JsValue, js_string,
+    Context, JsArgs, JsError, JsNativeError, JsObject, JsResult, JsString, JsValue, js_string,
 };
-use url::{Url, form_urlencoded, quirks};
+use guest_common::collation::{self, How};
+use guest_common::text::of_utf8;
+use guest_common::{base64, chance, urls};
 
 use crate::builtin;
-use crate::collation::{self, How};
 use crate::run::Run;
 
 type Native = fn(&JsValue, &[JsValue], &mut Context) -> JsResult<JsValue>;
@@ -32,9 +33,6 @@ pub(crate) const NATIVES: [(&str, Native); 13] = [
     ("collate", collate),
 ];
 
-/// Bytes that one request for randomness may ask for, as elsewhere.
-const RANDOM_BYTES_MAX: usize = 65_536;
-
 fn text(args: &[JsValue], index: usize, context: &mut Context) -> JsResult<String> {
     Ok(args
         .get_or_undefined(index)
@@ -42,95 +40,59 @@ fn text(args: &[JsValue], index: usize, context: &mut Context) -> JsResult<Strin
         .to_std_string_lossy())
 }
 
+/// A text, or null.
+fn or_null(text: Option<String>) -> JsValue {
+    text.map_or(JsValue::null(), |text| js_string!(text).into())
+}
+
 /// `urlParse(text, base?)`: the URL in its normal form, or null.
 fn url_parse(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let given = text(args, 0, context)?;
-    let parsed = if args.get_or_undefined(1).is_undefined() {
-        Url::parse(&given)
+    let base = if args.get_or_undefined(1).is_undefined() {
+        None
     } else {
-        let base = text(args, 1, context)?;
-        Url::parse(&base).and_then(|base| base.join(&given))
+        Some(text(args, 1, context)?)
     };
-    Ok(parsed.map_or(JsValue::null(), |url| js_string!(quirks::href(&url)).into()))
+    Ok(or_null(urls::parse(&given, base.as_deref())))
 }
 
-fn known(args: &[JsValue], context: &mut Context) -> JsResult<(Url, String)> {
-    let url = Url::parse(&text(args, 0, context)?)
-        .map_err(|_| JsNativeError::typ().with_message("invalid URL"))?;
-    Ok((url, text(args, 1, context)?))
+fn no_url() -> JsError {
+    JsNativeError::typ().with_message("invalid URL").into()
 }
 
 /// `urlPart(href, name)`
 fn url_part(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
-    let (url, name) = known(args, context)?;
-    let origin;
-    let part = match name.as_str() {
-        "protocol" => quirks::protocol(&url),
-        "username" => quirks::username(&url),
-        "password" => quirks::password(&url),
-        "host" => quirks::host(&url),
-        "hostname" => quirks::hostname(&url),
-        "port" => quirks::port(&url),
-        "pathname" => quirks::pathname(&url),
-        "search" => quirks::search(&url),
-        "hash" => quirks::hash(&url),
-        "origin" => {
-            origin = quirks::origin(&url);
-            &origin
-        }
-        _ => "",
-    };
+    let (href, name) = (text(args, 0, context)?, text(args, 1, context)?);
+    let part = urls::part(&href, &name).ok_or_else(no_url)?;
     Ok(js_string!(part).into())
 }
 
 /// `urlWith(href, name, value)`: the URL with one part changed; what cannot be
 /// set stays as it is.
 fn url_with(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
-    let (mut url, name) = known(args, context)?;
+    let (href, name) = (text(args, 0, context)?, text(args, 1, context)?);
     let value = text(args, 2, context)?;
-    let refused = match name.as_str() {
-        "protocol" => quirks::set_protocol(&mut url, &value).is_err(),
-        "username" => quirks::set_username(&mut url, &value).is_err(),
-        "password" => quirks::set_password(&mut url, &value).is_err(),
-        "host" => quirks::set_host(&mut url, &value).is_err(),
-        "hostname" => quirks::set_hostname(&mut url, &value).is_err(),
-        "port" => quirks::set_port(&mut url, &value).is_err(),
-        "pathname" => {
-            quirks::set_pathname(&mut url, &value);
-            false
-        }
-        "search" => {
-            quirks::set_search(&mut url, &value);
-            false
-        }
-        "hash" => {
-            quirks::set_hash(&mut url, &value);
-            false
-        }
-        _ => true,
-    };
-    if refused {
-        return Ok(args.get_or_undefined(0).clone());
-    }
-    Ok(js_string!(quirks::href(&url)).into())
+    let changed = urls::with(&href, &name, &value).ok_or_else(no_url)?;
+    Ok(js_string!(changed).into())
 }
 
 /// `formParse(text)`: names and values, one after the other.
 fn form_parse(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
-    let given = text(args, 0, context)?;
-    let parts: Vec<JsValue> = form_urlencoded::parse(given.as_bytes())
-        .flat_map(|(name, value)| [js_string!(&*name).into(), js_string!(&*value).into()])
+    let parts = urls::form_parts(&text(args, 0, context)?);
+    let parts: Vec<JsValue> = parts
+        .into_iter()
+        .map(|part| js_string!(part).into())
         .collect();
     Ok(JsArray::from_iter(parts, context).into())
 }
 
 /// `formText(name, value, …)`
 fn form_text(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
-    let mut out = form_urlencoded::Serializer::new(String::new());
+    let mut pairs = Vec::with_capacity(args.len() / 2);
     for pair in args.chunks(2) {
-        out.append_pair(&text(pair, 0, context)?, &text(pair, 1, context)?);
+        pairs.push((text(pair, 0, context)?, text(pair, 1, context)?));
     }
-    Ok(js_string!(out.finish()).into())
+    Ok(js_string!(urls::form_text(pairs)).into())
 }
 
 fn utf8_encode(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
@@ -179,73 +141,25 @@ fn utf8_decode(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult
         value if value.is_undefined() => Vec::new(),
         value => bytes_of(value, context)?,
     };
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let fatal = args.get_or_undefined(1).to_boolean();
-    if fatal && std::str::from_utf8(bytes).is_err() {
-        return Err(JsNativeError::typ()
-            .with_message("the bytes are not UTF-8")
-            .into());
-    }
-    Ok(js_string!(&*String::from_utf8_lossy(bytes)).into())
+    let text = of_utf8(&bytes, fatal)
+        .ok_or_else(|| JsNativeError::typ().with_message("the bytes are not UTF-8"))?;
+    Ok(js_string!(&*text).into())
 }
-
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// `base64Encode(text)`; null when a character has no byte.
 fn base64_encode(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let given = args.get_or_undefined(0).to_string(context)?;
     let bytes: Result<Vec<u8>, _> = given.iter().map(u8::try_from).collect();
-    let Ok(bytes) = bytes else {
-        return Ok(JsValue::null());
-    };
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let word = chunk
-            .iter()
-            .fold(0_u32, |word, byte| (word << 8) | u32::from(*byte))
-            << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            if place > chunk.len() {
-                out.push('=');
-            } else {
-                let index = (word >> (18 - 6 * place)) as usize & 63;
-                out.push(BASE64.get(index).map_or('=', |digit| char::from(*digit)));
-            }
-        }
-    }
-    Ok(js_string!(out).into())
+    Ok(or_null(bytes.ok().map(|bytes| base64::encode(&bytes))))
 }
 
 /// `base64Decode(text)`: a text of one character per byte, or null.
 fn base64_decode(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
-    let given = text(args, 0, context)?;
-    let mut digits: Vec<u8> = given
-        .bytes()
-        .filter(|byte| !byte.is_ascii_whitespace())
-        .collect();
-    if digits.len().is_multiple_of(4) {
-        for _ in 0..2 {
-            if digits.last() == Some(&b'=') {
-                digits.pop();
-            }
-        }
-    }
-    if digits.len() % 4 == 1 {
+    let Some(bytes) = base64::decode(&text(args, 0, context)?) else {
         return Ok(JsValue::null());
-    }
-    let mut units: Vec<u16> = Vec::with_capacity(digits.len() * 3 / 4);
-    let (mut word, mut bits) = (0_u32, 0);
-    for digit in digits {
-        let Some(value) = BASE64.iter().position(|other| *other == digit) else {
-            return Ok(JsValue::null());
-        };
-        word = (word << 6) | u32::try_from(value).unwrap_or(0);
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            units.push(((word >> bits) & 0xff) as u16);
-        }
-    }
+    };
+    let units: Vec<u16> = bytes.into_iter().map(u16::from).collect();
     Ok(js_string!(units.as_slice()).into())
 }
 
@@ -256,10 +170,9 @@ fn fill_random(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult
         .as_object()
         .ok_or_else(|| JsNativeError::typ().with_message("expected an integer typed array"))?;
     let (buffer, offset, length) = view(&object, context)?;
-    if length > RANDOM_BYTES_MAX {
-        return Err(JsNativeError::range()
-            .with_message(format!("at most {RANDOM_BYTES_MAX} random bytes at once"))
-            .into());
+    if length > chance::BYTES_MAX {
+        let message = chance::too_many_bytes();
+        return Err(JsNativeError::range().with_message(message).into());
     }
     let run = Run::of(context)?;
     let buffer = JsArrayBuffer::from_object(buffer)?;
@@ -273,17 +186,7 @@ fn fill_random(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult
 
 /// `randomUUID()`, version 4.
 fn random_uuid(_: &JsValue, _: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
-    let run = Run::of(context)?;
-    let mut chance = run.chance.borrow_mut();
-    let (high, low) = (chance.word(), chance.word());
-    let uuid = format!(
-        "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
-        high >> 32,
-        (high >> 16) & 0xffff,
-        high & 0xfff,
-        0x8000 | (low >> 48) & 0x3fff,
-        low & 0xffff_ffff_ffff
-    );
+    let uuid = Run::of(context)?.chance.borrow_mut().uuid();
     Ok(js_string!(uuid).into())
 }
 

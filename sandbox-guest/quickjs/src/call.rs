@@ -3,38 +3,40 @@
 
 use std::rc::Rc;
 
-use rquickjs::{Ctx, Function, Persistent, Result, Value};
+use guest_common::args::{self, Given, Way};
+use guest_common::calls;
+use guest_common::json::{Bounds, Purpose, Refusal};
+use guest_common::place::{Place, innermost};
+use guest_common::stubs::{self, ToolAt};
+use rquickjs::{Ctx, Error, Function, Persistent, Result, Value};
 use sandbox_protocol::{CallOutcome, CallTicket, Failure, OpenCall, Outcome};
 
-use crate::place::{self, Place};
+use crate::place;
 use crate::raw::{self, Unread};
 use crate::run::{Run, Waiting};
-use crate::to_json::{self, Bounds, Purpose, Refusal};
-use crate::{naming, native, quiet, tokens, tool_error};
+use crate::{naming, native, quiet, to_json, tokens, tool_error};
 
 /// What a stub does. Bad arguments reject the promise that is returned, as
 /// those of any asynchronous function would.
 pub(crate) fn make<'js>(
     ctx: &Ctx<'js>,
     run: &Rc<Run>,
-    (server, tool): (u16, u16),
+    at: ToolAt,
     args: &[Value<'js>],
 ) -> Result<Value<'js>> {
-    let encoded = match encode_args(ctx, run, (server, tool), args) {
+    let encoded = match encode_args(ctx, run, at, args) {
         Ok(encoded) => encoded,
-        Err(refusal) => return rejected(ctx, run, (server, tool), refusal),
+        Err(refusal) => return rejected(ctx, run, at, refusal),
     };
-    let places = places_of_call(ctx, run, (server, tool));
-    let (line, column) = places
-        .first()
-        .map_or((0, 0), |place| (place.line, place.column));
+    let places = places_of_call(ctx, run, at);
+    let (line, column) = innermost(&places);
     let (promise, resolve, reject) = ctx.promise()?;
     let mut calls = run.calls.borrow_mut();
     let ticket = calls.ticket();
     calls.made.push(OpenCall {
         ticket,
-        server,
-        tool,
+        server: at.0,
+        tool: at.1,
         args: encoded,
         line,
         column,
@@ -50,12 +52,10 @@ pub(crate) fn make<'js>(
 
 /// A call is where its bracket is, as in every guest; the engine points at the member, or into
 /// the arguments.
-fn places_of_call(ctx: &Ctx<'_>, run: &Run, (server, tool): (u16, u16)) -> Vec<Place> {
+fn places_of_call(ctx: &Ctx<'_>, run: &Run, at: ToolAt) -> Vec<Place> {
     let mut places = place::here(ctx, run);
     let stubs = run.stubs.borrow();
-    let tools = stubs.get(usize::from(server)).map(|server| &server.tools);
-    let stub = tools.and_then(|tools| tools.get(usize::from(tool)));
-    if let (Some(place), Some(stub)) = (places.first_mut(), stub) {
+    if let (Some(place), Some(stub)) = (places.first_mut(), stubs::tool(&stubs, at)) {
         let script = run.script.borrow();
         let tokens = run.tokens.get_or_init(|| tokens::of(&script));
         let names = [&*stub.member, &*stub.flat, &*stub.short];
@@ -70,85 +70,40 @@ fn places_of_call(ctx: &Ctx<'_>, run: &Run, (server, tool): (u16, u16)) -> Vec<P
 fn encode_args<'js>(
     ctx: &Ctx<'js>,
     run: &Run,
-    (server, tool): (u16, u16),
+    at: ToolAt,
     args: &[Value<'js>],
-) -> std::result::Result<Vec<u8>, Refusal> {
+) -> std::result::Result<Vec<u8>, Refusal<Error>> {
     let limits = run.limits.get();
     let bounds = Bounds {
         bytes_max: limits.args_bytes_max as usize,
         depth_max: limits.json_depth_max,
     };
     let first = native::arg(ctx, args, 0);
-    if first.is_undefined() && args.len() <= 1 {
-        return Ok(b"{}".to_vec());
-    }
-    let order = order(server, tool, run);
-    if !order.is_empty() && (args.len() > 1 || !first.is_object()) {
-        return encode_in_order(args, &order, bounds, run);
-    }
-    let unsuitable = |what: &str| {
-        Refusal::Unsayable(format!(
-            "a tool takes one object of named arguments, not {what}"
-        ))
+    let order = {
+        let stubs = run.stubs.borrow();
+        stubs::tool(&stubs, at).map(|stub| stub.order.clone())
     };
-    if args.len() > 1 {
-        return Err(unsuitable("several values"));
+    let order = order.unwrap_or_default();
+    let given = Given {
+        count: args.len(),
+        first_is_object: first.is_object(),
+        first_is_undefined: first.is_undefined(),
+    };
+    let encode = |value: &Value<'js>, name: &str, bounds| {
+        to_json::encode(value, name, Purpose::Arguments, bounds, run)
+    };
+    match given.way(&order)? {
+        Way::Nothing => Ok(b"{}".to_vec()),
+        Way::InOrder => args::in_order(args, &order, bounds, encode),
+        Way::AsObject => args::object(encode(&first, "arguments", bounds)?),
     }
-    let encoded = to_json::encode(&first, "arguments", Purpose::Arguments, bounds, run)?;
-    match encoded {
-        Some(encoded) if encoded.first() == Some(&b'{') => Ok(encoded),
-        Some(encoded) if encoded.first() == Some(&b'[') => Err(unsuitable("an array")),
-        Some(encoded) if encoded.first() == Some(&b'"') => Err(unsuitable("a string")),
-        Some(encoded) => Err(unsuitable(&String::from_utf8_lossy(&encoded))),
-        None => Err(unsuitable("undefined")),
-    }
-}
-
-/// Values that stand for one object, whose names the tool has in an order.
-fn encode_in_order(
-    values: &[Value<'_>],
-    order: &[String],
-    bounds: Bounds,
-    run: &Run,
-) -> std::result::Result<Vec<u8>, Refusal> {
-    if values.len() > order.len() {
-        let message = format!("it takes {}, and nothing more", order.join(", "));
-        return Err(Refusal::Unsayable(message));
-    }
-    let mut object = b"{".to_vec();
-    for (name, value) in order.iter().zip(values) {
-        let left = Bounds {
-            bytes_max: bounds.bytes_max.saturating_sub(object.len()),
-            depth_max: bounds.depth_max.saturating_sub(1),
-        };
-        let Some(text) = to_json::encode(value, name, Purpose::Arguments, left, run)? else {
-            continue;
-        };
-        if object.len() > 1 {
-            object.push(b',');
-        }
-        object.extend_from_slice(format!("\"{name}\":").as_bytes());
-        object.extend_from_slice(&text);
-    }
-    object.push(b'}');
-    if object.len() > bounds.bytes_max {
-        return Err(Refusal::TooLarge);
-    }
-    Ok(object)
-}
-
-fn order(server: u16, tool: u16, run: &Run) -> Vec<String> {
-    let stubs = run.stubs.borrow();
-    let tools = stubs.get(usize::from(server)).map(|server| &server.tools);
-    let stub = tools.and_then(|tools| tools.get(usize::from(tool)));
-    stub.map(|stub| stub.order.clone()).unwrap_or_default()
 }
 
 fn rejected<'js>(
     ctx: &Ctx<'js>,
     run: &Run,
-    (server, tool): (u16, u16),
-    refusal: Refusal,
+    at: ToolAt,
+    refusal: Refusal<Error>,
 ) -> Result<Value<'js>> {
     let reason = match refusal {
         Refusal::Thrown(error) => native::caught(ctx, error),
@@ -156,39 +111,15 @@ fn rejected<'js>(
             native::type_error(ctx, run, &sentence)?
         }
         Refusal::TooLarge => {
-            let bytes_max = run.limits.get().args_bytes_max;
-            let message = format!("the arguments are larger than {bytes_max} bytes");
-            let failure = failure("limit-payload", tool_name(server, tool, run), message);
-            let places = places_of_call(ctx, run, (server, tool));
+            let tool = stubs::tool_name(&run.stubs.borrow(), at);
+            let failure = calls::args_too_large(tool, run.limits.get().args_bytes_max);
+            let places = places_of_call(ctx, run, at);
             tool_error::make(ctx, run, &failure, None, places)?
         }
     };
     let (promise, _, reject) = ctx.promise()?;
     let _: Value<'js> = reject.call((reason,))?;
     Ok(promise.into_value())
-}
-
-fn failure(code: &str, tool: String, message: String) -> Failure {
-    Failure {
-        code: code.to_owned(),
-        tool,
-        message,
-        retryable: false,
-        content: Vec::new(),
-        structured_content: Vec::new(),
-    }
-}
-
-fn tool_name(server: u16, tool: u16, run: &Run) -> String {
-    let stubs = run.stubs.borrow();
-    let Some(server) = stubs.get(usize::from(server)) else {
-        return String::new();
-    };
-    let tool = server
-        .tools
-        .get(usize::from(tool))
-        .map_or("", |tool| tool.member.as_str());
-    format!("{}.{tool}", server.name)
 }
 
 /// Settles the promise of one call. A ticket that is not open is ignored: the
@@ -201,10 +132,7 @@ pub(crate) fn settle(ctx: &Ctx<'_>, run: &Run, outcome: CallOutcome) -> Result<(
     let failure = match outcome.outcome {
         Outcome::Value(text) => match decoded(ctx, run, text) {
             Ok(value) => return call(ctx, waiting.resolve, value),
-            Err(why) => {
-                let message = format!("the result is not usable JSON: {why}");
-                failure("result-invalid", String::new(), message)
-            }
+            Err(why) => calls::result_invalid(&why),
         },
         Outcome::Failure(failure) => failure,
     };

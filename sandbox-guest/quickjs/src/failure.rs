@@ -1,18 +1,17 @@
 //! An uncaught error as plain data. Nothing of the script runs for it: no
 //! getter, no `toString`, no proxy trap.
 
+use guest_common::failure::{
+    self as common, CAUSE_VALUE_MAX, CAUSES_MAX, MESSAGE_MAX, NAME_MAX, thrown_value, with_frames,
+};
+use guest_common::place::{describe as stack_text, innermost};
+use guest_common::text::cut;
 use rquickjs::{Object, Value};
 use sandbox_protocol::{ScriptError, StepState};
 
 use crate::place;
 use crate::run::Run;
 use crate::{inspect, naming, quiet, tool_error};
-
-/// Characters of a message that are reported.
-const MESSAGE_MAX: usize = 4_000;
-const NAME_MAX: usize = 100;
-/// Errors followed along `cause`.
-const CAUSES_MAX: usize = 4;
 
 /// The engine's own words for recursion without end.
 const TOO_DEEP: &str = "Maximum call stack size exceeded";
@@ -35,11 +34,7 @@ fn of_value(value: &Value<'_>, run: &Run) -> ScriptError {
             } else {
                 inspect::one(value, run)
             };
-            ScriptError {
-                name: "Thrown value".to_owned(),
-                message: quiet::cut(&message, MESSAGE_MAX),
-                ..ScriptError::default()
-            }
+            thrown_value(&message)
         }
     }
 }
@@ -58,9 +53,7 @@ fn of_object(object: &Object<'_>, run: &Run) -> ScriptError {
         Some(origin) => origin.places.clone(),
         None => place::of_error(object.as_value(), run),
     };
-    let (line, column) = places
-        .first()
-        .map_or((0, 0), |place| (place.line, place.column));
+    let (line, column) = innermost(&places);
     let mut error = ScriptError {
         name,
         message,
@@ -70,7 +63,7 @@ fn of_object(object: &Object<'_>, run: &Run) -> ScriptError {
             .unwrap_or_default(),
         line,
         column,
-        stack: place::describe(&places, &run.script_name.borrow()),
+        stack: stack_text(&places, &run.script_name.borrow()),
         ticket: origin.as_ref().and_then(|origin| origin.ticket),
     };
     if origin.is_none() && !place::is_native(object.as_value(), run) {
@@ -87,7 +80,7 @@ fn append_causes(object: &Object<'_>, message: &mut String, run: &Run) {
         };
         let shown = match cause.as_object().filter(|_| is_error(&cause)) {
             Some(error) => headline(error),
-            None => quiet::cut(&inspect::one(&cause, run), 200),
+            None => cut(&inspect::one(&cause, run), CAUSE_VALUE_MAX),
         };
         message.push_str(&format!(" (cause: {shown})"));
         let Some(next) = cause.into_object() else {
@@ -98,24 +91,15 @@ fn append_causes(object: &Object<'_>, message: &mut String, run: &Run) {
 }
 
 fn headline(object: &Object<'_>) -> String {
-    let name = quiet::text(object, "name", NAME_MAX).unwrap_or_else(|| "Error".to_owned());
-    let message = quiet::text(object, "message", MESSAGE_MAX).unwrap_or_default();
-    if message.is_empty() {
-        name
-    } else {
-        format!("{name}: {message}")
-    }
+    common::headline(
+        quiet::text(object, "name", NAME_MAX),
+        quiet::text(object, "message", MESSAGE_MAX),
+    )
 }
 
 /// As the console shows an error.
 pub(crate) fn headline_and_stack(object: &Object<'_>, run: &Run) -> String {
-    let mut text = headline(object);
-    let stack = frames_text(object, run);
-    if !stack.is_empty() {
-        text.push('\n');
-        text.push_str(&stack);
-    }
-    text
+    with_frames(headline(object), &frames_text(object, run))
 }
 
 pub(crate) fn frames_text(object: &Object<'_>, run: &Run) -> String {
@@ -123,5 +107,5 @@ pub(crate) fn frames_text(object: &Object<'_>, run: &Run) -> String {
         Some(origin) => origin.borrow().places.clone(),
         None => place::of_error(object.as_value(), run),
     };
-    place::describe(&places, &run.script_name.borrow())
+    stack_text(&places, &run.script_name.borrow())
 }

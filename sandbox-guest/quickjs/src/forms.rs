@@ -4,6 +4,7 @@
 //! with the input; a single expression is the value; a module is what it exports
 //! by default. The wrapper has lines of its own, so that it moves no column.
 
+use guest_common::forms::{self, EXPRESSION, FUNCTION, Fault, readable};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
 use rquickjs::{Ctx, Error, Exception, Function, Module, Object, Promise, Result, Value};
@@ -11,18 +12,9 @@ use sandbox_protocol::ScriptError;
 
 use crate::run::Run;
 use crate::shape::{self, Single};
-use crate::{native, nesting, place, quiet, raw};
+use crate::{native, place, quiet, raw};
 
 const BODY: (&str, &str) = ("(async function () {\n", "\n})");
-const EXPRESSION: (&str, &str) = (
-    "(async function () { const airlock_value =\n",
-    "\n; return airlock_value })",
-);
-const FUNCTION: (&str, &str) = (
-    "(async function () { const main =\n",
-    "\n; return await main(input) })",
-);
-
 /// What was started.
 pub(crate) enum Started<'js> {
     Value(Promise<'js>),
@@ -48,21 +40,9 @@ pub(crate) fn start<'js>(
     script: &str,
     run: &Run,
 ) -> std::result::Result<Started<'js>, Unstartable> {
-    let nesting = nesting::scan(script);
-    if let Some((line, column)) = nesting.too_deep_at {
-        let message = "the script is nested too deeply".to_owned();
-        return Err(syntax_error(message, line, column, run));
-    }
-    let hashbang = script.strip_prefix("#!").map(|rest| format!("//{rest}"));
-    let script = hashbang.as_deref().unwrap_or(script);
-    let lines = script.split('\n').count();
-    run.script_lines
-        .set(u32::try_from(lines).unwrap_or(u32::MAX));
-    // A bracket that closes more than the script opened could end the wrapper.
-    if let Some((line, column)) = nesting.unbalanced_at {
-        let message = "a bracket closes here that was never opened".to_owned();
-        return Err(syntax_error(message, line, column, run));
-    }
+    let script = readable(script).map_err(|fault| syntax_error(fault, run))?;
+    let script = script.as_ref();
+    run.script_lines.set(forms::lines(script));
     run.lines_before.set(1);
     let wrapper = match shape::of(script, |text| parses(ctx, text)) {
         Some(Single::Function) => FUNCTION,
@@ -73,7 +53,7 @@ pub(crate) fn start<'js>(
         Ok(function) => Ok(Started::Value(function.call(())?)),
         Err(error) => {
             let error = native::caught(ctx, error);
-            if looks_like_module(script) {
+            if forms::looks_like_module(script) {
                 run.lines_before.set(0);
                 return start_module(ctx, script, run);
             }
@@ -104,19 +84,6 @@ fn parses(ctx: &Ctx<'_>, text: &str) -> bool {
         ctx.catch();
     }
     made.is_ok()
-}
-
-/// A line that begins with `export` or `import`.
-fn looks_like_module(script: &str) -> bool {
-    script.lines().any(|line| {
-        let line = line.trim_start();
-        line.starts_with("export ")
-            || line.starts_with("export{")
-            || line.starts_with("import ")
-            || line.starts_with("import{")
-            || line.starts_with("import\"")
-            || line.starts_with("import'")
-    })
 }
 
 fn start_module<'js>(
@@ -168,29 +135,19 @@ fn explained(error: &Value<'_>, script: &str, run: &Run) -> Unstartable {
     let (line, column) = match places.first() {
         Some(place) => (place.line, place.column),
         // What is missing is found missing behind the script's end.
-        None => end_of(script),
+        None => forms::end_of(script),
     };
-    syntax_error(message, line, column, run)
-}
-
-/// Where a script ends, for what is missing there.
-fn end_of(script: &str) -> (u32, u32) {
-    let text = script.trim_end();
-    let line = u32::try_from(text.split('\n').count()).unwrap_or(0);
-    let last = text.rsplit('\n').next().unwrap_or_default();
-    (line, u32::try_from(last.chars().count()).unwrap_or(0) + 1)
-}
-
-fn syntax_error(message: String, line: u32, column: u32, run: &Run) -> Unstartable {
-    let stack = format!("    at {}:{line}:{column}", run.script_name.borrow());
-    Unstartable::Syntax(Box::new(ScriptError {
-        name: "SyntaxError".to_owned(),
+    let fault = Fault {
         message,
         line,
         column,
-        stack,
-        ..ScriptError::default()
-    }))
+    };
+    syntax_error(fault, run)
+}
+
+fn syntax_error(fault: Fault, run: &Run) -> Unstartable {
+    let error = forms::syntax_error(fault, &run.script_name.borrow());
+    Unstartable::Syntax(Box::new(error))
 }
 
 /// Finds no module, whatever it is asked for.

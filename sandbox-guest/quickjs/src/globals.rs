@@ -4,6 +4,7 @@
 
 use std::rc::Rc;
 
+use guest_common::prelude;
 use rquickjs::context::EvalOptions;
 use rquickjs::object::Property;
 use rquickjs::{Ctx, Error, Function, Object, Result, Value};
@@ -12,18 +13,6 @@ use crate::kept::Kept;
 use crate::native::{self, Native};
 use crate::run::Run;
 use crate::{console, failure, inspect, raw, stubs, timers, web};
-
-/// The JavaScript part of the surface, in the order in which it is loaded. Each
-/// file is one function that is called with the native functions it may use.
-const PRELUDE: [(&str, &str); 7] = [
-    ("errors.js", include_str!("../../prelude/errors.js")),
-    ("console.js", include_str!("../../prelude/console.js")),
-    ("web.js", include_str!("../../prelude/web.js")),
-    ("url.js", include_str!("../../prelude/url.js")),
-    ("locales.js", include_str!("../../prelude/locales.js")),
-    ("numbers.js", include_str!("../../prelude/numbers.js")),
-    ("calendar.js", include_str!("../../prelude/calendar.js")),
-];
 
 /// Closes what this engine opens and no script needs: text that becomes code, shared memory,
 /// and hooks into how errors are made.
@@ -60,7 +49,7 @@ pub(crate) fn install(ctx: &Ctx<'_>, run: &Rc<Run>) -> Result<()> {
     let kept = |prototype| Kept::gather(ctx, prototype, stubs::traps(ctx, run)?);
     let early = kept(Object::new(ctx.clone())?)?;
     let mut tool_error_prototype = None;
-    for (name, text) in PRELUDE {
+    for (name, text) in prelude::FILES {
         let exported = load(ctx, name, text, &natives)?;
         if name == "errors.js" {
             let class = exported.into_object().ok_or(Error::Unknown)?;

@@ -3,15 +3,19 @@
 
 use std::rc::Rc;
 
+use guest_common::chance::Chance;
+use guest_common::failure::unhandled;
+use guest_common::forms::input_not_json;
+use guest_common::json::{Bounds, Purpose, Refusal};
+use guest_common::landmark;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Context, Ctx, Error, Object, Persistent, Promise, Result, Runtime, Value};
-use sandbox_protocol::{ConsoleLevel, Resume, ScriptError, Start, Step, StepState};
+use sandbox_protocol::{ConsoleLevel, Resume, Start, Step, StepState};
 
-use crate::chance::Chance;
 use crate::forms::{self, NoModules, Started, Unstartable};
 use crate::run::Run;
-use crate::to_json::{self, Bounds, Purpose, Refusal};
-use crate::{call, clock, failure, globals, inspect, native, raw, stubs};
+use crate::timers::Turn;
+use crate::{call, clock, failure, globals, inspect, native, raw, stubs, to_json};
 
 /// Stack that the engine's own count allows. The cage's stack is four times as large: what the
 /// count does not see, such as a parser that descends, has the rest.
@@ -21,9 +25,8 @@ const STACK_BYTES_MAX: usize = 256 * 1024;
 /// by half more than what was left. Looking touches all that the image holds.
 const COLLECT_BYTES: usize = 4 * 1024 * 1024;
 
-/// Rejected promises that nobody awaited, as far as they are remembered and reported one by one.
+/// Rejected promises that nobody awaited, as far as they are remembered.
 const UNHANDLED_MAX: usize = 1_000;
-const UNHANDLED_SHOWN_MAX: usize = 5;
 
 /// One script with its engine.
 pub(crate) struct Guest {
@@ -55,7 +58,7 @@ impl Guest {
         context.with(|ctx| {
             globals::install(&ctx, run).map_err(|error| {
                 let thrown = native::caught(&ctx, error);
-                crate::landmark::fault(&format!("{thrown:?}"));
+                landmark::fault(&format!("{thrown:?}"));
                 Error::Unknown
             })
         })?;
@@ -90,13 +93,8 @@ impl Guest {
 
     fn launch(&mut self, ctx: &Ctx<'_>, input: Vec<u8>) -> std::result::Result<(), Unstartable> {
         let run = Rc::clone(&self.run);
-        let input = call::decoded(ctx, &run, input).map_err(|why| {
-            Unstartable::Syntax(Box::new(ScriptError {
-                name: "SyntaxError".to_owned(),
-                message: format!("`input` is not JSON: {why}"),
-                ..ScriptError::default()
-            }))
-        })?;
+        let input = call::decoded(ctx, &run, input)
+            .map_err(|why| Unstartable::Syntax(Box::new(input_not_json(&why))))?;
         globals::set_input(ctx, input)?;
         let script = run.script.borrow().clone();
         stubs::install(ctx, &script, &run)?;
@@ -151,8 +149,8 @@ impl Guest {
                 Err(error) => return self.ended_by(ctx, error),
             }
             let due = self.run.timers.borrow_mut().take_due(clock::now_ms());
-            let Some((callback, args)) = due else { break };
-            if let Err(error) = turn(ctx, callback, args) {
+            let Some(due) = due else { break };
+            if let Err(error) = turn(ctx, due) {
                 return self.ended_by(ctx, error);
             }
         }
@@ -216,23 +214,23 @@ impl Guest {
 
     /// Says which rejections nobody looked at, since they are most often a missing `await`.
     fn report_unhandled(&self, ctx: &Ctx<'_>) {
-        let unhandled = self.run.unhandled.take();
+        let rejected = self.run.unhandled.take();
         let limits = self.run.limits.get();
         let print = |text: &str| {
             let mut console = self.run.console.borrow_mut();
             console.print(ConsoleLevel::Warn, text, &limits);
         };
-        let more = unhandled.len().saturating_sub(UNHANDLED_SHOWN_MAX);
-        for promise in unhandled.into_iter().take(UNHANDLED_SHOWN_MAX) {
+        let others = unhandled::others(rejected.len());
+        for promise in rejected.into_iter().take(unhandled::SHOWN_MAX) {
             let promise = promise.restore(ctx).ok().and_then(Value::into_promise);
             let Some(Err(error)) = promise.and_then(|promise| promise.result::<Value<'_>>()) else {
                 continue;
             };
             let reason = inspect::one(&native::caught(ctx, error), &self.run);
-            print(&format!("a rejected promise was never awaited: {reason}"));
+            print(&unhandled::one(&reason));
         }
-        if more > 0 {
-            print(&format!("{more} more rejected promises were never awaited"));
+        if let Some(others) = others {
+            print(&others);
         }
     }
 
@@ -263,11 +261,7 @@ enum Settled<'js> {
 }
 
 /// One turn of a timer.
-fn turn(
-    ctx: &Ctx<'_>,
-    callback: Persistent<rquickjs::Function<'static>>,
-    args: Vec<Persistent<Value<'static>>>,
-) -> Result<()> {
+fn turn(ctx: &Ctx<'_>, Turn { callback, args }: Turn) -> Result<()> {
     let callback = callback.restore(ctx)?;
     let mut given = rquickjs::function::Args::new(ctx.clone(), args.len());
     for arg in args {

@@ -1,6 +1,8 @@
 //! Values as a person reads them in the console. No getter, `toString` or proxy
 //! trap of the script runs for it.
 
+use guest_common::inspect::{self, DEPTH_MAX, ITEMS_MAX, VALUE_CHARS_MAX, wrap};
+use guest_common::text::cut;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Object, Value};
 
@@ -8,15 +10,6 @@ use crate::kept::Kind;
 use crate::raw::{self, Own};
 use crate::run::Run;
 use crate::{failure, native, quiet};
-
-const DEPTH_MAX: usize = 4;
-const ITEMS_MAX: usize = 100;
-/// Characters of a text inside an object; a text that is printed by itself is whole.
-const INNER_TEXT_MAX: usize = 4_000;
-/// Characters of one printed value that is not a text.
-const VALUE_CHARS_MAX: usize = 100_000;
-/// What fits beside each other.
-const LINE_CHARS: usize = 76;
 
 /// One line of the console: the values side by side, or a format and its values.
 pub(crate) fn line(values: &[Value<'_>], run: &Run) -> String {
@@ -49,39 +42,18 @@ pub(crate) fn line(values: &[Value<'_>], run: &Run) -> String {
     line
 }
 
-/// Fills `%s`, `%d`, `%i`, `%f`, `%j`, `%o`, `%O` and `%c`; says how many values it used.
+/// Fills a format; says how many values it used.
 fn formatted(format: &str, values: &[Value<'_>], line: &mut String, run: &Run) -> usize {
-    let mut used = 0;
-    let mut chars = format.chars().peekable();
-    while let Some(c) = chars.next() {
-        let directive = match (c, chars.peek()) {
-            ('%', Some('%')) => {
-                chars.next();
-                line.push('%');
-                continue;
-            }
-            ('%', Some(&d @ ('s' | 'd' | 'i' | 'f' | 'j' | 'o' | 'O' | 'c'))) => d,
-            _ => {
-                line.push(c);
-                continue;
-            }
+    inspect::fill(format, values.len(), line, |letter, at| {
+        let Some(value) = values.get(at) else {
+            return String::new();
         };
-        let Some(value) = values.get(used) else {
-            line.push(c);
-            continue;
-        };
-        chars.next();
-        used += 1;
-        match directive {
-            'c' => {}
-            's' if value.is_string() => line.push_str(&quiet::lossy(value)),
-            'i' if value.is_number() => {
-                line.push_str(&value.as_number().unwrap_or(f64::NAN).trunc().to_string());
-            }
-            _ => line.push_str(&one(value, run)),
+        match (letter, value.as_number()) {
+            ('s', _) if value.is_string() => quiet::lossy(value),
+            ('i', Some(number)) => number.trunc().to_string(),
+            _ => one(value, run),
         }
-    }
-    used
+    })
 }
 
 /// One value.
@@ -91,7 +63,7 @@ pub(crate) fn one(value: &Value<'_>, run: &Run) -> String {
         run,
     };
     let text = view.value(value, 0);
-    quiet::cut(&text, VALUE_CHARS_MAX)
+    cut(&text, VALUE_CHARS_MAX)
 }
 
 struct View<'a, 'js> {
@@ -102,7 +74,7 @@ struct View<'a, 'js> {
 impl<'js> View<'_, 'js> {
     fn value(&mut self, value: &Value<'js>, depth: usize) -> String {
         if value.is_string() {
-            return quoted(value);
+            return inspect::quoted(&quiet::lossy(value));
         }
         if value.is_big_int() {
             return format!("{}n", quiet::lossy(value));
@@ -291,48 +263,5 @@ fn shown_key(key: &Value<'_>) -> String {
     if let Some(symbol) = key.as_symbol() {
         return format!("[Symbol({})]", raw::description(symbol.as_value()));
     }
-    let name = quiet::lossy(key);
-    let plain = name
-        .chars()
-        .all(|c| c.is_alphanumeric() || c == '_' || c == '$')
-        && !name.starts_with(|c: char| c.is_ascii_digit())
-        && !name.is_empty();
-    if plain {
-        name
-    } else {
-        format!("'{}'", name.replace('\'', "\\'"))
-    }
-}
-
-fn quoted(text: &Value<'_>) -> String {
-    let text = quiet::cut(&quiet::lossy(text), INNER_TEXT_MAX);
-    let quote = if !text.contains('\'') {
-        '\''
-    } else if !text.contains('"') {
-        '"'
-    } else {
-        '`'
-    };
-    let text = text
-        .replace('\\', "\\\\")
-        .replace('\n', "\\n")
-        .replace('\r', "\\r");
-    format!("{quote}{text}{quote}")
-}
-
-/// On one line where it fits, otherwise one part a line.
-fn wrap(open: &str, mut parts: Vec<String>, total: usize, close: &str, depth: usize) -> String {
-    if total > parts.len() {
-        parts.push(format!("… {} more", total - parts.len()));
-    }
-    if parts.is_empty() {
-        return format!("{open}{close}");
-    }
-    let length: usize = parts.iter().map(|part| part.len() + 2).sum::<usize>() + open.len();
-    if length <= LINE_CHARS && !parts.iter().any(|part| part.contains('\n')) {
-        return format!("{open} {} {close}", parts.join(", "));
-    }
-    let indent = "  ".repeat(depth + 1);
-    let inner = parts.join(&format!(",\n{indent}"));
-    format!("{open}\n{indent}{inner}\n{}{close}", "  ".repeat(depth))
+    inspect::shown_name(&quiet::lossy(key))
 }

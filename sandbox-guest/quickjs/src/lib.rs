@@ -2,7 +2,7 @@
 //! imports nothing; time, chance and every outcome come in as arguments.
 //!
 //! What it offers a script is what Boa's guest offers; what differs stands in
-//! `docs/design/0022-a-second-engine.md`. Files that know no engine are Boa's own.
+//! `docs/design/0022-a-second-engine.md`. What knows no engine is in `guest_common`.
 //! Natively it is built for the tests of what needs no engine, and nothing else.
 
 #![cfg_attr(not(target_arch = "wasm32"), allow(dead_code, unused_imports))]
@@ -10,11 +10,7 @@
 #[cfg(target_arch = "wasm32")]
 pub mod border;
 mod call;
-#[path = "../../boa/src/chance.rs"]
-mod chance;
 mod clock;
-#[path = "../../boa/src/collation.rs"]
-mod collation;
 mod console;
 mod failure;
 mod forms;
@@ -23,17 +19,9 @@ mod guest;
 mod heap;
 mod inspect;
 mod kept;
-#[path = "../../boa/src/landmark.rs"]
-mod landmark;
-mod likeness;
 mod naming;
 mod native;
-#[path = "../../boa/src/nesting.rs"]
-mod nesting;
 mod place;
-#[allow(dead_code, reason = "where the blocks lie is this guest's own affair")]
-#[path = "../../boa/src/plan.rs"]
-mod plan;
 mod quiet;
 mod raw;
 mod run;

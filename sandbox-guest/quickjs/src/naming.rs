@@ -9,9 +9,9 @@
 //!
 //! Where the script leaves more than one thing to name, the engine's words stay.
 
+use guest_common::text::cut;
 use sandbox_protocol::ScriptError;
 
-use crate::quiet;
 use crate::tokens::{self, Kind, Token};
 
 /// Characters of the script that a message quotes.
@@ -335,7 +335,7 @@ impl Names<'_> {
     fn quote(&self, first: usize, last: usize) -> Option<String> {
         let text = self.script.get(self.start(first)..self.end(last))?;
         let words: Vec<_> = text.split_whitespace().collect();
-        Some(quiet::cut(&words.join(" "), QUOTED_MAX))
+        Some(cut(&words.join(" "), QUOTED_MAX))
     }
 }
 

@@ -1,21 +1,14 @@
 //! Where in the script something happened, read from the engine's own text of a
 //! stack: `    at name (script.js:3:14)`, or without the name in a syntax error.
 
+use guest_common::place::{FRAMES_MAX, Place, line_in_script, parse_frame, shown_name};
 use rquickjs::{Ctx, Value};
 
 use crate::quiet;
 use crate::run::Run;
 
-/// One frame of the script's own text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) function: String,
-    pub(crate) line: u32,
-    pub(crate) column: u32,
-}
-
-/// Frames that are kept of any one stack.
-const FRAMES_MAX: usize = 12;
+/// What the engine calls a function without a name.
+const NAMELESS: [&str; 2] = ["<anonymous>", "<eval>"];
 
 /// The frames of the script that are active now, innermost first.
 pub(crate) fn here(ctx: &Ctx<'_>, run: &Run) -> Vec<Place> {
@@ -41,7 +34,7 @@ pub(crate) fn of_error(error: &Value<'_>, run: &Run) -> Vec<Place> {
     let script_name = run.script_name.borrow();
     quiet::lossy(&stack)
         .lines()
-        .filter_map(|line| parse_frame(line, &script_name, run))
+        .filter_map(|line| in_script(line, &script_name, run))
         .take(FRAMES_MAX)
         .collect()
 }
@@ -49,66 +42,19 @@ pub(crate) fn of_error(error: &Value<'_>, run: &Run) -> Vec<Place> {
 /// Whether an error was made inside a built-in function that the script called.
 pub(crate) fn is_native(error: &Value<'_>, run: &Run) -> bool {
     let stack = run.kept().ok().and_then(|kept| kept.error_stack(error));
-    let stack = stack
-        .filter(Value::is_string)
-        .map(|stack| quiet::lossy(&stack));
-    stack.is_some_and(|stack| {
-        stack
-            .lines()
-            .next()
-            .is_some_and(|line| line.ends_with(" (native)"))
+    stack.filter(Value::is_string).is_some_and(|stack| {
+        let stack = quiet::lossy(&stack);
+        let innermost = stack.lines().next();
+        innermost.is_some_and(|line| line.ends_with(" (native)"))
     })
 }
 
-fn parse_frame(line: &str, script_name: &str, run: &Run) -> Option<Place> {
-    let frame = line.trim_start().strip_prefix("at ")?;
-    let (function, location) = match frame.rsplit_once(" (") {
-        Some((function, location)) => (function, location.strip_suffix(')')?),
-        None => ("", frame),
-    };
-    let location = location.strip_prefix(script_name)?.strip_prefix(':')?;
-    let (line, column) = location.split_once(':')?;
-    let (line, column) = in_script(run, line.parse().ok()?, column.parse().ok()?)?;
-    let is_named = !["<anonymous>", "<eval>"].contains(&function);
+fn in_script(line: &str, script_name: &str, run: &Run) -> Option<Place> {
+    let place = parse_frame(line, script_name, &NAMELESS)?;
+    let line = line_in_script(place.line, run.lines_before.get(), run.script_lines.get())?;
     Some(Place {
-        function: if is_named {
-            quiet::cut(function, 100)
-        } else {
-            String::new()
-        },
+        function: shown_name(&place.function),
         line,
-        column,
+        ..place
     })
-}
-
-/// Takes the wrapper off a position; `None` when it lies in the wrapper itself.
-fn in_script(run: &Run, line: u32, column: u32) -> Option<(u32, u32)> {
-    let line = line
-        .checked_sub(run.lines_before.get())
-        .filter(|&line| line > 0)?;
-    (line <= run.script_lines.get()).then_some((line, column))
-}
-
-/// The conventional form of a stack, one line a frame.
-pub(crate) fn describe(places: &[Place], script_name: &str) -> String {
-    let mut text = String::new();
-    for Place {
-        function,
-        line,
-        column,
-    } in places
-    {
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        let function = if function.is_empty() {
-            "<script>"
-        } else {
-            function
-        };
-        text.push_str(&format!(
-            "    at {function} ({script_name}:{line}:{column})"
-        ));
-    }
-    text
 }

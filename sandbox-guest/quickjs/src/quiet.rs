@@ -1,6 +1,7 @@
 //! Reading values without running a line of the script: data properties along
 //! the prototypes, no getters, no proxies.
 
+use guest_common::text::cut;
 use rquickjs::{Object, Value};
 
 use crate::native;
@@ -66,13 +67,5 @@ fn mended(mut bytes: &[u8]) -> String {
                 bytes = bad.get(3..).unwrap_or_default();
             }
         }
-    }
-}
-
-/// The first `chars_max` characters, with a mark when there were more.
-pub(crate) fn cut(text: &str, chars_max: usize) -> String {
-    match text.char_indices().nth(chars_max) {
-        None => text.to_owned(),
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
     }
 }

@@ -4,14 +4,17 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 
+use guest_common::calls::Calls;
+use guest_common::chance::Chance;
+use guest_common::console::Console;
+use guest_common::limits;
+use guest_common::place::Place;
+use guest_common::timers::Timers;
 use rquickjs::{Error, Function, Persistent, Result, Value};
-use sandbox_protocol::{CallTicket, GuestLimits, OpenCall, ServerStubs};
+use sandbox_protocol::{GuestLimits, ServerStubs};
 
-use crate::chance::Chance;
-use crate::console::Console;
 use crate::kept::Kept;
-use crate::place::Place;
-use crate::timers::Timers;
+use crate::timers::Turn;
 use crate::tokens::Token;
 
 /// A call that waits for its outcome.
@@ -22,28 +25,12 @@ pub(crate) struct Waiting {
     pub(crate) places: Vec<Place>,
 }
 
-#[derive(Default)]
-pub(crate) struct Calls {
-    /// Made since the last step.
-    pub(crate) made: Vec<OpenCall>,
-    pub(crate) waiting: BTreeMap<CallTicket, Waiting>,
-    next: u32,
-}
-
-impl Calls {
-    pub(crate) fn ticket(&mut self) -> CallTicket {
-        let ticket = CallTicket(self.next);
-        self.next += 1;
-        ticket
-    }
-}
-
 pub(crate) struct Run {
     pub(crate) limits: Cell<GuestLimits>,
     pub(crate) chance: RefCell<Chance>,
     pub(crate) console: RefCell<Console>,
-    pub(crate) calls: RefCell<Calls>,
-    pub(crate) timers: RefCell<Timers>,
+    pub(crate) calls: RefCell<Calls<Waiting>>,
+    pub(crate) timers: RefCell<Timers<Turn>>,
     pub(crate) stubs: RefCell<Vec<ServerStubs>>,
     /// Functions of tools made so far, by server and tool.
     pub(crate) members: RefCell<BTreeMap<(u16, u16), Persistent<Function<'static>>>>,
@@ -59,20 +46,10 @@ pub(crate) struct Run {
     kept: OnceCell<Kept>,
 }
 
-/// The limits of a run that has not been told its own.
-const NO_LIMITS_YET: GuestLimits = GuestLimits {
-    console_bytes_max: 0,
-    console_flood_bytes_max: 0,
-    args_bytes_max: 0,
-    value_bytes_max: 0,
-    json_depth_max: 64,
-    recursion_max: 512,
-};
-
 impl Run {
     pub(crate) fn new() -> Self {
         Self {
-            limits: Cell::new(NO_LIMITS_YET),
+            limits: Cell::new(limits::NONE_YET),
             chance: RefCell::new(Chance::new(0)),
             console: RefCell::default(),
             calls: RefCell::default(),

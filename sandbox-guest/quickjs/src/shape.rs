@@ -1,11 +1,9 @@
 //! Whether a script is one expression and nothing else. What its tokens leave
 //! open, the engine's parser answers: `(` script `)` is asked for.
 
-use crate::tokens::{self, Kind, Token};
+use guest_common::forms::may_be_expression;
 
-/// Scripts up to this length are looked at for being a single expression, even
-/// if nothing at their beginning says so.
-const EXPRESSION_BYTES_MAX: usize = 4_096;
+use crate::tokens::{self, Kind, Token};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Single {
@@ -22,7 +20,7 @@ const STATEMENTS: [&str; 23] = [
 
 /// What the script is, when it is one expression. `parses` says whether a text is an expression.
 pub(crate) fn of(script: &str, parses: impl FnOnce(&str) -> bool) -> Option<Single> {
-    if !is_likely(script) && (script.len() > EXPRESSION_BYTES_MAX || script.contains("return")) {
+    if !may_be_expression(script) {
         return None;
     }
     let all = tokens::of(script);
@@ -41,33 +39,6 @@ pub(crate) fn of(script: &str, parses: impl FnOnce(&str) -> bool) -> Option<Sing
     } else {
         Single::Expression
     })
-}
-
-fn is_likely(script: &str) -> bool {
-    let start = after_comments(script);
-    start.starts_with('(')
-        || start.starts_with("async")
-        || start.starts_with("function")
-        || start.split_once("=>").is_some_and(|(before, _)| {
-            before
-                .trim()
-                .chars()
-                .all(|c| c.is_alphanumeric() || c == '_' || c == '$')
-        })
-}
-
-fn after_comments(script: &str) -> &str {
-    let mut rest = script;
-    loop {
-        rest = rest.trim_start();
-        if let Some(comment) = rest.strip_prefix("//") {
-            rest = comment.split_once('\n').map_or("", |(_, after)| after);
-        } else if let Some(comment) = rest.strip_prefix("/*") {
-            rest = comment.split_once("*/").map_or("", |(_, after)| after);
-        } else {
-            return rest;
-        }
-    }
 }
 
 struct Tokens<'a> {

@@ -5,30 +5,17 @@
 //! the closest tool when a script asks for one that is not there. It is no
 //! promise-like, so that `await server` is the server.
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use guest_common::stubs::{self, Meant, ToolAt};
 use rquickjs::function::Rest;
 use rquickjs::object::Property;
 use rquickjs::proxy::ProxyHandler;
 use rquickjs::{Array, Class, Ctx, Function, Object, Persistent, Proxy, Result, Value};
-use sandbox_protocol::ServerStubs;
 
 use crate::native::{self, Native};
 use crate::run::Run;
-use crate::{call, likeness, quiet, raw};
-
-/// Members that the language itself asks any object for. They are not there,
-/// and asking is no mistake.
-const ASKED_BY_THE_LANGUAGE: [&str; 7] = [
-    "then",
-    "toJSON",
-    "toString",
-    "valueOf",
-    "constructor",
-    "inspect",
-    "$$typeof",
-];
+use crate::{call, quiet, raw};
 
 const TRAPS: [(&str, Native, usize); 11] = [
     ("get", get, 3),
@@ -53,12 +40,7 @@ pub(crate) struct Server {
 /// Sets the globals of one run. Names of tools are set only as far as the script
 /// can mean them, since there may be hundreds.
 pub(crate) fn install(ctx: &Ctx<'_>, script: &str, run: &Rc<Run>) -> Result<()> {
-    let all_flat = script.contains("globalThis");
-    let named = if all_flat {
-        BTreeSet::new()
-    } else {
-        underscored_words(script)
-    };
+    let meant = Meant::by(script);
     let handler = ProxyHandler::from_object(run.kept()?.traps(ctx)?)?;
     let stubs = run.stubs.borrow();
     for (index, server) in (0_u16..).zip(stubs.iter()) {
@@ -67,13 +49,9 @@ pub(crate) fn install(ctx: &Ctx<'_>, script: &str, run: &Rc<Run>) -> Result<()> 
         let proxy = Proxy::new(ctx.clone(), target, handler.clone())?;
         set_global(ctx, &server.name, proxy.into_value())?;
         for (tool, stub) in (0_u16..).zip(&server.tools) {
-            if !stub.short.is_empty() && (all_flat || script.contains(&stub.short)) {
-                let function = tool_function(ctx, run, (index, tool), &stub.short)?;
-                set_global(ctx, &stub.short, function.into_value())?;
-            }
-            if !stub.flat.is_empty() && (all_flat || named.contains(stub.flat.as_str())) {
-                let function = tool_function(ctx, run, (index, tool), &stub.flat)?;
-                set_global(ctx, &stub.flat, function.into_value())?;
+            for name in meant.names(stub) {
+                let function = tool_function(ctx, run, (index, tool), name)?;
+                set_global(ctx, name, function.into_value())?;
             }
         }
     }
@@ -84,24 +62,14 @@ fn set_global<'js>(ctx: &Ctx<'js>, name: &str, value: Value<'js>) -> Result<()> 
     ctx.globals().prop(name, Property::from(value).enumerable())
 }
 
-/// Words of the script that have an underscore inside, as every flat name has.
-fn underscored_words(script: &str) -> BTreeSet<&str> {
-    script
-        .split(|c: char| !(c == '_' || c == '$' || c.is_alphanumeric()))
-        .filter(|word| word.contains('_'))
-        .collect()
-}
-
 fn tool_function<'js>(
     ctx: &Ctx<'js>,
     run: &Rc<Run>,
-    (server, tool): (u16, u16),
+    at: ToolAt,
     name: &str,
 ) -> Result<Function<'js>> {
     let run = Rc::clone(run);
-    let make = move |ctx: Ctx<'js>, args: Rest<Value<'js>>| {
-        call::make(&ctx, &run, (server, tool), &args.0)
-    };
+    let make = move |ctx: Ctx<'js>, args: Rest<Value<'js>>| call::make(&ctx, &run, at, &args.0);
     let function = Function::new(ctx.clone(), make)?
         .with_name(name)?
         .with_length(1)?;
@@ -148,15 +116,7 @@ fn member<'js>(
     server: u16,
     name: &str,
 ) -> Result<Option<Function<'js>>> {
-    if name == "then" {
-        return Ok(None);
-    }
-    let tool = {
-        let stubs = run.stubs.borrow();
-        let tools = stubs.get(usize::from(server)).map(|stubs| &stubs.tools);
-        let at = tools.and_then(|tools| tools.iter().position(|tool| tool.member == name));
-        at.and_then(|at| u16::try_from(at).ok())
-    };
+    let tool = stubs::find(&run.stubs.borrow(), server, name);
     let Some(tool) = tool else { return Ok(None) };
     let made = run.members.borrow().get(&(server, tool)).cloned();
     if let Some(function) = made {
@@ -175,17 +135,11 @@ fn get<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<
     if let Some(function) = member(ctx, run, server, &name)? {
         return Ok(function.into_value());
     }
-    if ASKED_BY_THE_LANGUAGE.contains(&name.as_str()) {
-        return Ok(native::undefined(ctx));
+    let unknown = stubs::unknown_member(&run.stubs.borrow(), server, &name);
+    match unknown {
+        None => Ok(native::undefined(ctx)),
+        Some(sentence) => Err(native::throw_type(ctx, run, &sentence)),
     }
-    let sentence = {
-        let stubs = run.stubs.borrow();
-        match stubs.get(usize::from(server)) {
-            Some(stubs) => unknown_member(stubs, &name),
-            None => return Ok(native::undefined(ctx)),
-        }
-    };
-    Err(native::throw_type(ctx, run, &sentence))
 }
 
 fn has<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
@@ -200,10 +154,8 @@ fn own_keys<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Result<V
     let (server, _) = asked(ctx, run, args.get(..1).unwrap_or_default())?;
     let names = Array::new(ctx.clone())?;
     let stubs = run.stubs.borrow();
-    let tools = stubs.get(usize::from(server)).map(|stubs| &stubs.tools);
-    let members = tools.into_iter().flatten().map(|tool| tool.member.as_str());
     let key = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-    for (at, member) in members.filter(|member| *member != "then").enumerate() {
+    for (at, member) in stubs::members(&stubs, server).enumerate() {
         let whole = Property::from(member)
             .writable()
             .enumerable()
@@ -227,21 +179,4 @@ fn own_property<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Resu
     // A proxy may not say otherwise of what its target does not have.
     descriptor.prop("configurable", true)?;
     Ok(descriptor.into_value())
-}
-
-fn unknown_member(stubs: &ServerStubs, name: &str) -> String {
-    let name: String = name.chars().take(100).collect();
-    let mut sentence = format!("`{}` has no tool `{name}`", stubs.name);
-    let members = stubs.tools.iter().map(|tool| tool.member.as_str());
-    if let Some(closest) = likeness::closest(members, &name) {
-        sentence.push_str(&format!("; did you mean `{closest}`?"));
-    } else if stubs.tools.len() <= 12 {
-        let names: Vec<_> = stubs
-            .tools
-            .iter()
-            .map(|tool| format!("`{}`", tool.member))
-            .collect();
-        sentence.push_str(&format!("; it has {}", names.join(", ")));
-    }
-    sentence
 }

@@ -3,25 +3,9 @@
 //! the bytes that come out are the only ones that anybody sees later. What is plain all
 //! through, with nothing in it that could run, is written by `engine/write.h`; this is the rest,
 //! and the words for what cannot be said.
-//!
-//! | Value | Arguments | Value of a script |
-//! | --- | --- | --- |
-//! | `undefined` in an object | left out | left out |
-//! | `undefined` or a hole in an array | `null` | `null` |
-//! | `NaN`, `±Infinity` | refused | `null` |
-//! | `-0` | `0` | `0` |
-//! | BigInt | number when exact in a double, else refused | number when exact, else string |
-//! | function, symbol | refused | left out, `null` in an array |
-//! | promise | refused | refused |
-//! | `Date` | ISO text (its `toJSON`) | the same |
-//! | `Map` | object when all keys are strings, else array of entries | the same |
-//! | `Set`, typed array | array | the same |
-//! | `RegExp` | its text | its text |
-//! | error | object of its own members with `name` and `message` | the same |
-//! | lone surrogate in a text | refused | U+FFFD |
-//! | cycle | refused, naming the path | refused, naming the path |
-//! | anything with `toJSON` | what that returns | the same |
+//! What each kind of value becomes stands in [`guest_common::json`].
 
+use guest_common::json::{self, Bounds, Part, Purpose, Refusal};
 use rquickjs::function::This;
 use rquickjs::object::Filter;
 use rquickjs::{Atom, Error, Object, Value};
@@ -30,40 +14,7 @@ use crate::kept::Kind;
 use crate::run::Run;
 use crate::{failure, native, quiet, raw};
 
-/// The largest whole number that a double holds exactly, and all below it.
-const EXACT_MAX: u64 = 9_007_199_254_740_991;
-
-/// What the text is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    Arguments,
-    Value,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Bounds {
-    pub(crate) bytes_max: usize,
-    pub(crate) depth_max: u32,
-}
-
-/// Why there is no text.
-#[derive(Debug)]
-pub(crate) enum Refusal {
-    /// A getter or `toJSON` threw.
-    Thrown(Error),
-    /// Nothing that JSON can say; the sentence names the path.
-    Unsayable(String),
-    TooLarge,
-    TooDeep(String),
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        Self::Thrown(error)
-    }
-}
-
-type Said<T> = Result<T, Refusal>;
+type Said<T> = Result<T, Refusal<Error>>;
 
 /// The JSON text of `value`; `None` for `undefined` and what counts as it.
 pub(crate) fn encode(
@@ -117,48 +68,27 @@ pub(crate) fn depth_of(text: &[u8]) -> u32 {
     deepest
 }
 
-enum Part {
-    Name(String),
-    Index(usize),
-}
-
 struct Encoder<'a, 'js> {
     out: Vec<u8>,
     purpose: Purpose,
     bounds: Bounds,
     /// Objects that the present value lies in.
     open: Vec<Value<'js>>,
-    path: Vec<Part>,
+    path: Vec<Part<String>>,
     run: &'a Run,
 }
 
 impl<'js> Encoder<'_, 'js> {
     fn path(&self) -> String {
-        let mut text = String::new();
-        for (at, part) in self.path.iter().take(20).enumerate() {
-            match part {
-                Part::Name(name) => {
-                    if at > 0 {
-                        text.push('.');
-                    }
-                    text.extend(name.chars().take(60));
-                }
-                Part::Index(index) => text.push_str(&format!("[{index}]")),
-            }
-        }
-        text
+        json::path(&self.path, String::clone)
     }
 
-    fn refuse(&self, what: &str) -> Refusal {
+    fn refuse(&self, what: &str) -> Refusal<Error> {
         Refusal::Unsayable(format!("`{}` {what}", self.path()))
     }
 
     fn push(&mut self, bytes: &[u8]) -> Said<()> {
-        if self.out.len() + bytes.len() > self.bounds.bytes_max {
-            return Err(Refusal::TooLarge);
-        }
-        self.out.extend_from_slice(bytes);
-        Ok(())
+        json::push(&mut self.out, bytes, self.bounds)
     }
 
     /// Writes `value`; false when there is nothing to write.
@@ -197,12 +127,8 @@ impl<'js> Encoder<'_, 'js> {
 
     fn number(&mut self, number: f64, value: &Value<'js>) -> Said<()> {
         if !number.is_finite() {
-            return match self.purpose {
-                Purpose::Arguments => {
-                    Err(self.refuse(&format!("is {number}, which JSON cannot say")))
-                }
-                Purpose::Value => self.push(b"null"),
-            };
+            let said = json::not_finite(number, self.purpose);
+            return self.push(said.map_err(|what| self.refuse(&what))?.as_bytes());
         }
         if number == 0.0 {
             return self.push(b"0");
@@ -211,15 +137,8 @@ impl<'js> Encoder<'_, 'js> {
     }
 
     fn big_int(&mut self, value: &Value<'js>) -> Said<()> {
-        let digits = quiet::lossy(value);
-        let magnitude = digits.trim_start_matches('-').parse::<u64>();
-        if magnitude.is_ok_and(|magnitude| magnitude <= EXACT_MAX) {
-            self.push(digits.as_bytes())
-        } else if self.purpose == Purpose::Value {
-            self.push(format!("\"{digits}\"").as_bytes())
-        } else {
-            Err(self.refuse("is a BigInt that no JSON number holds exactly"))
-        }
+        let said = json::big_int(quiet::lossy(value), self.purpose);
+        self.push(said.map_err(|what| self.refuse(what))?.as_bytes())
     }
 
     fn text(&mut self, text: &Value<'js>) -> Said<()> {
@@ -232,36 +151,12 @@ impl<'js> Encoder<'_, 'js> {
     }
 
     fn quoted(&mut self, text: &str) -> Said<()> {
-        self.push(b"\"")?;
-        let mut plain = 0;
-        for (at, byte) in text.bytes().enumerate() {
-            if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-                continue;
-            }
-            self.push(text.as_bytes().get(plain..at).unwrap_or_default())?;
-            plain = at + 1;
-            match byte {
-                b'"' => self.push(b"\\\"")?,
-                b'\\' => self.push(b"\\\\")?,
-                b'\n' => self.push(b"\\n")?,
-                b'\r' => self.push(b"\\r")?,
-                b'\t' => self.push(b"\\t")?,
-                8 => self.push(b"\\b")?,
-                12 => self.push(b"\\f")?,
-                _ => self.push(format!("\\u{byte:04x}").as_bytes())?,
-            }
-        }
-        self.push(text.as_bytes().get(plain..).unwrap_or_default())?;
-        self.push(b"\"")
+        json::push_text(&mut self.out, text, self.bounds)
     }
 
     fn object(&mut self, object: &Object<'js>) -> Said<bool> {
         if self.open.len() >= self.bounds.depth_max as usize {
-            return Err(Refusal::TooDeep(format!(
-                "`{}` is nested more than {} levels deep",
-                self.path(),
-                self.bounds.depth_max
-            )));
+            return Err(json::too_deep(&self.path(), self.bounds));
         }
         let value = object.as_value();
         if self.open.contains(value) {

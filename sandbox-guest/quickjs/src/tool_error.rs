@@ -2,12 +2,13 @@
 //! the host's frame and are the object's own, so that nothing that a script
 //! does to prototypes can turn a failure into something else.
 
+use guest_common::failure::with_frames;
+use guest_common::place::{self, Place};
 use rquickjs::object::Property;
 use rquickjs::{Class, Ctx, Object, Result, Value};
 use sandbox_protocol::{CallTicket, Failure};
 
 use crate::native;
-use crate::place::{self, Place};
 use crate::run::Run;
 
 /// What marks an object as made here, and for which call.
@@ -29,12 +30,8 @@ pub(crate) fn make<'js>(
     ticket: Option<CallTicket>,
     places: Vec<Place>,
 ) -> Result<Value<'js>> {
-    let mut stack = format!("ToolError: {}", failure.message);
     let frames = place::describe(&places, &run.script_name.borrow());
-    if !frames.is_empty() {
-        stack.push('\n');
-        stack.push_str(&frames);
-    }
+    let stack = with_frames(format!("ToolError: {}", failure.message), &frames);
     let origin = Origin {
         ticket,
         code: failure.code.clone(),

@@ -3,12 +3,13 @@
 
 use std::rc::Rc;
 
+use guest_common::collation::{self, How};
+use guest_common::text::of_utf8;
+use guest_common::{base64, chance, urls};
 use rquickjs::convert::Coerced;
 use rquickjs::object::Property;
 use rquickjs::{Array, Ctx, FromJs, Result, TypedArray, Value};
-use url::{Url, form_urlencoded, quirks};
 
-use crate::collation::{self, How};
 use crate::kept::Kind;
 use crate::native::{self, Native};
 use crate::run::Run;
@@ -30,9 +31,6 @@ pub(crate) const NATIVES: [(&str, Native, usize); 13] = [
     ("collate", collate, 3),
 ];
 
-/// Bytes that one request for randomness may ask for, as elsewhere.
-const RANDOM_BYTES_MAX: usize = 65_536;
-
 /// An argument as text, as the language converts it.
 fn text<'js>(ctx: &Ctx<'js>, args: &[Value<'js>], index: usize) -> Result<String> {
     let value = native::arg(ctx, args, index);
@@ -43,93 +41,52 @@ fn text<'js>(ctx: &Ctx<'js>, args: &[Value<'js>], index: usize) -> Result<String
     Ok(quiet::lossy(converted.0.as_value()))
 }
 
-/// `urlParse(text, base?)`: the URL in its normal form, or null.
-fn url_parse<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
-    let given = text(ctx, args, 0)?;
-    let parsed = if native::arg(ctx, args, 1).is_undefined() {
-        Url::parse(&given)
-    } else {
-        let base = text(ctx, args, 1)?;
-        Url::parse(&base).and_then(|base| base.join(&given))
-    };
-    match parsed {
-        Ok(url) => native::string(ctx, quirks::href(&url)),
-        Err(_) => Ok(Value::new_null(ctx.clone())),
+/// A text, or null.
+fn or_null<'js>(ctx: &Ctx<'js>, text: Option<String>) -> Result<Value<'js>> {
+    match text {
+        Some(text) => native::string(ctx, &text),
+        None => Ok(Value::new_null(ctx.clone())),
     }
 }
 
-fn known<'js>(ctx: &Ctx<'js>, run: &Run, args: &[Value<'js>]) -> Result<(Url, String)> {
-    match Url::parse(&text(ctx, args, 0)?) {
-        Ok(url) => Ok((url, text(ctx, args, 1)?)),
-        Err(_) => Err(native::throw_type(ctx, run, "invalid URL")),
+/// `urlParse(text, base?)`: the URL in its normal form, or null.
+fn url_parse<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
+    let given = text(ctx, args, 0)?;
+    let base = if native::arg(ctx, args, 1).is_undefined() {
+        None
+    } else {
+        Some(text(ctx, args, 1)?)
+    };
+    or_null(ctx, urls::parse(&given, base.as_deref()))
+}
+
+fn of_url<'js>(ctx: &Ctx<'js>, run: &Run, text: Option<String>) -> Result<Value<'js>> {
+    match text {
+        Some(text) => native::string(ctx, &text),
+        None => Err(native::throw_type(ctx, run, "invalid URL")),
     }
 }
 
 /// `urlPart(href, name)`
 fn url_part<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
-    let (url, name) = known(ctx, run, args)?;
-    let origin;
-    let part = match name.as_str() {
-        "protocol" => quirks::protocol(&url),
-        "username" => quirks::username(&url),
-        "password" => quirks::password(&url),
-        "host" => quirks::host(&url),
-        "hostname" => quirks::hostname(&url),
-        "port" => quirks::port(&url),
-        "pathname" => quirks::pathname(&url),
-        "search" => quirks::search(&url),
-        "hash" => quirks::hash(&url),
-        "origin" => {
-            origin = quirks::origin(&url);
-            &origin
-        }
-        _ => "",
-    };
-    native::string(ctx, part)
+    let (href, name) = (text(ctx, args, 0)?, text(ctx, args, 1)?);
+    of_url(ctx, run, urls::part(&href, &name))
 }
 
 /// `urlWith(href, name, value)`: the URL with one part changed; what cannot be
 /// set stays as it is.
 fn url_with<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
-    let (mut url, name) = known(ctx, run, args)?;
+    let (href, name) = (text(ctx, args, 0)?, text(ctx, args, 1)?);
     let value = text(ctx, args, 2)?;
-    let refused = match name.as_str() {
-        "protocol" => quirks::set_protocol(&mut url, &value).is_err(),
-        "username" => quirks::set_username(&mut url, &value).is_err(),
-        "password" => quirks::set_password(&mut url, &value).is_err(),
-        "host" => quirks::set_host(&mut url, &value).is_err(),
-        "hostname" => quirks::set_hostname(&mut url, &value).is_err(),
-        "port" => quirks::set_port(&mut url, &value).is_err(),
-        "pathname" => {
-            quirks::set_pathname(&mut url, &value);
-            false
-        }
-        "search" => {
-            quirks::set_search(&mut url, &value);
-            false
-        }
-        "hash" => {
-            quirks::set_hash(&mut url, &value);
-            false
-        }
-        _ => true,
-    };
-    if refused {
-        return Ok(native::arg(ctx, args, 0));
-    }
-    native::string(ctx, quirks::href(&url))
+    of_url(ctx, run, urls::with(&href, &name, &value))
 }
 
 /// `formParse(text)`: names and values, one after the other.
 fn form_parse<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
     let given = text(ctx, args, 0)?;
     let parts = Array::new(ctx.clone())?;
-    let parsed = form_urlencoded::parse(given.as_bytes());
-    for (at, part) in (0_u32..).zip(parsed.flat_map(|(name, value)| [name, value])) {
-        let part = Property::from(&*part)
-            .writable()
-            .enumerable()
-            .configurable();
+    for (at, part) in (0_u32..).zip(urls::form_parts(&given)) {
+        let part = Property::from(part).writable().enumerable().configurable();
         parts.as_object().prop(at, part)?;
     }
     Ok(parts.into_value())
@@ -137,11 +94,11 @@ fn form_parse<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, args: &[Value<'js>]) -> Result<V
 
 /// `formText(name, value, …)`
 fn form_text<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
-    let mut out = form_urlencoded::Serializer::new(String::new());
+    let mut pairs = Vec::with_capacity(args.len() / 2);
     for pair in args.chunks(2) {
-        out.append_pair(&text(ctx, pair, 0)?, &text(ctx, pair, 1)?);
+        pairs.push((text(ctx, pair, 0)?, text(ctx, pair, 1)?));
     }
-    native::string(ctx, &out.finish())
+    native::string(ctx, &urls::form_text(pairs))
 }
 
 fn utf8_encode<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
@@ -178,73 +135,26 @@ fn utf8_decode<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Resul
         value if value.is_undefined() => Vec::new(),
         value => with_bytes_of(ctx, run, &value, |bytes| bytes.to_vec())?,
     };
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let fatal = native::arg(ctx, args, 1).as_bool() == Some(true);
-    if fatal && std::str::from_utf8(bytes).is_err() {
-        return Err(native::throw_type(ctx, run, "the bytes are not UTF-8"));
+    match of_utf8(&bytes, fatal) {
+        Some(text) => native::string(ctx, &text),
+        None => Err(native::throw_type(ctx, run, "the bytes are not UTF-8")),
     }
-    native::string(ctx, &String::from_utf8_lossy(bytes))
 }
-
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// `base64Encode(text)`; null when a character has no byte.
 fn base64_encode<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
     let given = text(ctx, args, 0)?;
     let bytes: std::result::Result<Vec<u8>, _> =
         given.chars().map(|c| u8::try_from(u32::from(c))).collect();
-    let Ok(bytes) = bytes else {
-        return Ok(Value::new_null(ctx.clone()));
-    };
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let word = chunk
-            .iter()
-            .fold(0_u32, |word, byte| (word << 8) | u32::from(*byte))
-            << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            if place > chunk.len() {
-                out.push('=');
-            } else {
-                let index = (word >> (18 - 6 * place)) as usize & 63;
-                out.push(BASE64.get(index).map_or('=', |digit| char::from(*digit)));
-            }
-        }
-    }
-    native::string(ctx, &out)
+    or_null(ctx, bytes.ok().map(|bytes| base64::encode(&bytes)))
 }
 
 /// `base64Decode(text)`: a text of one character per byte, or null.
 fn base64_decode<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
-    let given = text(ctx, args, 0)?;
-    let mut digits: Vec<u8> = given
-        .bytes()
-        .filter(|byte| !byte.is_ascii_whitespace())
-        .collect();
-    if digits.len().is_multiple_of(4) {
-        for _ in 0..2 {
-            if digits.last() == Some(&b'=') {
-                digits.pop();
-            }
-        }
-    }
-    if digits.len() % 4 == 1 {
-        return Ok(Value::new_null(ctx.clone()));
-    }
-    let mut decoded = String::with_capacity(digits.len());
-    let (mut word, mut bits) = (0_u32, 0);
-    for digit in digits {
-        let Some(value) = BASE64.iter().position(|other| *other == digit) else {
-            return Ok(Value::new_null(ctx.clone()));
-        };
-        word = (word << 6) | u32::try_from(value).unwrap_or(0);
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            decoded.push(char::from((word >> bits) as u8));
-        }
-    }
-    native::string(ctx, &decoded)
+    let bytes = base64::decode(&text(ctx, args, 0)?);
+    let text = bytes.map(|bytes| bytes.into_iter().map(char::from).collect());
+    or_null(ctx, text)
 }
 
 /// `fillRandom(view)`
@@ -255,9 +165,8 @@ fn fill_random<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Resul
         return Err(native::throw_type(ctx, run, message));
     }
     let (_, _, length) = run.kept()?.typed_view(&value)?;
-    if length > RANDOM_BYTES_MAX {
-        let message = format!("at most {RANDOM_BYTES_MAX} random bytes at once");
-        return Err(native::throw_range(ctx, run, &message));
+    if length > chance::BYTES_MAX {
+        return Err(native::throw_range(ctx, run, &chance::too_many_bytes()));
     }
     let fill = |bytes: &mut [u8]| run.chance.borrow_mut().fill(bytes);
     with_bytes_of(ctx, run, &value, fill)?;
@@ -266,18 +175,7 @@ fn fill_random<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Resul
 
 /// `randomUUID()`, version 4.
 fn random_uuid<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, _: &[Value<'js>]) -> Result<Value<'js>> {
-    let (high, low) = {
-        let mut chance = run.chance.borrow_mut();
-        (chance.word(), chance.word())
-    };
-    let uuid = format!(
-        "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
-        high >> 32,
-        (high >> 16) & 0xffff,
-        high & 0xfff,
-        0x8000 | (low >> 48) & 0x3fff,
-        low & 0xffff_ffff_ffff
-    );
+    let uuid = run.chance.borrow_mut().uuid();
     native::string(ctx, &uuid)
 }
 

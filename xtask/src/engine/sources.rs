@@ -10,27 +10,23 @@ use anyhow::{Context, Result};
 use crate::paths;
 
 /// Files and folders, from the project's root.
-const ALL: [&str; 20] = [
-    "sandbox-guest/boa/src/chance.rs",
-    "sandbox-guest/boa/src/collation",
-    "sandbox-guest/boa/src/collation.rs",
-    "sandbox-guest/boa/src/landmark.rs",
-    "sandbox-guest/boa/src/nesting.rs",
-    "sandbox-guest/boa/src/plan.rs",
+const ALL: [&str; 16] = [
     "sandbox-guest/cage/Cargo.toml",
     "sandbox-guest/cage/src",
+    "sandbox-guest/common/src",
     "sandbox-guest/factory/Cargo.toml",
     "sandbox-guest/factory/runs",
     "sandbox-guest/factory/src",
     "sandbox-guest/prelude",
     "sandbox-guest/protocol/src",
+    "sandbox-guest/quickjs-image/src/stack.rs",
     "sandbox-guest/quickjs/Cargo.lock",
     "sandbox-guest/quickjs/Cargo.toml",
     "sandbox-guest/quickjs/build.rs",
+    "sandbox-guest/quickjs/common",
     "sandbox-guest/quickjs/engine",
     "sandbox-guest/quickjs/protocol",
     "sandbox-guest/quickjs/src",
-    "sandbox-guest/quickjs-image/src/stack.rs",
 ];
 
 /// One line a file: its hash, and its path. A build that finds an image reads this, hashes in

@@ -12,7 +12,7 @@ use super::{
     BYTES_MAX, CHUNK_BYTES, GRAIN_BYTES, HEAD_BYTES, Small, TOGETHER_BYTES, Together, set_usable,
     usable,
 };
-use crate::plan::{self, Writers};
+use guest_common::plan::{self, Writers};
 
 /// Memory grows by a multiple of this once a run has begun.
 const STEP_BYTES: usize = 2 * 1024 * 1024;

@@ -1,7 +1,7 @@
 //! Which of several names was meant.
 
 /// The name that is most like `wanted`, when any is like it at all.
-pub(crate) fn closest<'a>(names: impl Iterator<Item = &'a str>, wanted: &str) -> Option<&'a str> {
+pub fn closest<'a>(names: impl Iterator<Item = &'a str>, wanted: &str) -> Option<&'a str> {
     let folded = fold(wanted);
     let allowed = folded.len() / 3 + 1;
     names
@@ -44,4 +44,31 @@ fn edits(a: &str, b: &str) -> usize {
         }
     }
     row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_like_it_is_found_and_what_is_not_is_not() {
+        let names = ["list_issues", "get_issue", "search"];
+        let found = |wanted| closest(names.into_iter(), wanted);
+        assert_eq!(found("listIssues"), Some("list_issues"));
+        assert_eq!(found("get_isue"), Some("get_issue"));
+        assert_eq!(found("searchAll"), Some("search"));
+        assert_eq!(found("delete_repository"), None);
+    }
+
+    #[test]
+    fn edits_are_counted() {
+        for (a, b, expected) in [
+            ("", "", 0),
+            ("", "abc", 3),
+            ("abc", "", 3),
+            ("kitten", "sitting", 3),
+        ] {
+            assert_eq!(edits(a, b), expected, "{a} {b}");
+        }
+    }
 }

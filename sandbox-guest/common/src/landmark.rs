@@ -8,15 +8,16 @@ const FAULT_BYTES_MAX: usize = 240;
 
 /// Address and length of what was printed since the last step, then the length
 /// of the fault's text and the text itself.
+#[derive(Debug)]
 #[repr(C)]
-pub(crate) struct Landmark {
+pub struct Landmark {
     printed_address: AtomicU32,
     printed_length: AtomicU32,
     fault_length: AtomicU32,
     fault: [AtomicU8; FAULT_BYTES_MAX],
 }
 
-pub(crate) static LANDMARK: Landmark = Landmark {
+pub static LANDMARK: Landmark = Landmark {
     printed_address: AtomicU32::new(0),
     printed_length: AtomicU32::new(0),
     fault_length: AtomicU32::new(0),
@@ -25,7 +26,7 @@ pub(crate) static LANDMARK: Landmark = Landmark {
 
 /// Notes where the printed bytes are. On a 64-bit machine, where the guest runs
 /// for debugging only, the words mean nothing.
-pub(crate) fn printed_at(printed: &[u8]) {
+pub fn printed_at(printed: &[u8]) {
     let address = u32::try_from(printed.as_ptr().addr()).unwrap_or(0);
     let length = u32::try_from(printed.len()).unwrap_or(0);
     LANDMARK.printed_address.store(address, Ordering::Relaxed);
@@ -33,7 +34,7 @@ pub(crate) fn printed_at(printed: &[u8]) {
 }
 
 /// Notes why the guest is about to end.
-pub(crate) fn fault(text: &str) {
+pub fn fault(text: &str) {
     let mut length = 0;
     for (kept, byte) in LANDMARK.fault.iter().zip(text.bytes()) {
         kept.store(byte, Ordering::Relaxed);

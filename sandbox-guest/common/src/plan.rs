@@ -21,8 +21,9 @@ const BLOCKS_MAX: usize = 256 * 1024;
 const WORD_BITS: usize = u32::BITS as usize;
 
 /// What the factory reads and writes. Its own words for this layout are in its `plan` module.
+#[derive(Debug)]
 #[repr(C)]
-pub(crate) struct Plan {
+pub struct Plan {
     /// Blocks made so far.
     made: AtomicU32,
     /// Not zero: a list is wanted, of [`BLOCKS_MAX`] addresses and lengths, at this address.
@@ -37,13 +38,13 @@ type Bits = [AtomicU32; BLOCKS_MAX / WORD_BITS];
 
 /// Who writes a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Writers {
+pub enum Writers {
     Nobody,
     Some,
     All,
 }
 
-pub(crate) static PLAN: Plan = Plan {
+pub static PLAN: Plan = Plan {
     made: AtomicU32::new(0),
     list: AtomicU32::new(0),
     written: [const { AtomicU32::new(0) }; BLOCKS_MAX / WORD_BITS],
@@ -52,11 +53,11 @@ pub(crate) static PLAN: Plan = Plan {
 
 /// The number of the next block.
 #[cfg(target_arch = "wasm32")]
-pub(crate) fn next() -> usize {
+pub fn next() -> usize {
     PLAN.made.fetch_add(1, Ordering::Relaxed) as usize
 }
 
-pub(crate) fn writers(number: usize) -> Writers {
+pub fn writers(number: usize) -> Writers {
     let has = |bits: &Bits| {
         let word = bits.get(number / WORD_BITS);
         word.is_some_and(|word| word.load(Ordering::Relaxed) >> (number % WORD_BITS) & 1 == 1)
@@ -70,7 +71,7 @@ pub(crate) fn writers(number: usize) -> Writers {
 
 /// Enters a block into the list, if one is wanted.
 #[cfg(target_arch = "wasm32")]
-pub(crate) fn note(number: usize, block: *mut u8, bytes: usize) {
+pub fn note(number: usize, block: *mut u8, bytes: usize) {
     let list = PLAN.list.load(Ordering::Relaxed) as usize;
     if list == 0 || number >= BLOCKS_MAX {
         return;
@@ -86,7 +87,8 @@ const TOGETHER_BYTES: usize = 128 * 1024;
 const BLOCK_BYTES_MAX: usize = 8 * 1024;
 
 /// The blocks that lie side by side.
-pub(crate) struct Together {
+#[derive(Debug)]
+pub struct Together {
     /// At the begin, of what all runs write.
     by_all_bytes: usize,
     /// At the end, of what some runs write.
@@ -100,7 +102,7 @@ struct Room {
 }
 
 impl Together {
-    pub(crate) const fn new() -> Self {
+    pub const fn empty() -> Self {
         Self {
             by_all_bytes: 0,
             by_some_bytes: 0,
@@ -112,7 +114,7 @@ impl Together {
 
     /// So many bytes, which are a multiple of the grain, for what these write; null when they
     /// are too many, or nobody writes them.
-    pub(crate) fn take(&mut self, bytes: usize, writers: Writers) -> *mut u8 {
+    pub fn take(&mut self, bytes: usize, writers: Writers) -> *mut u8 {
         let free_bytes = TOGETHER_BYTES - self.by_all_bytes - self.by_some_bytes;
         if bytes > BLOCK_BYTES_MAX || bytes > free_bytes {
             return ptr::null_mut();
@@ -131,7 +133,7 @@ impl Together {
         self.room.get().cast::<u8>().wrapping_add(at)
     }
 
-    pub(crate) fn has(&self, block: *const u8) -> bool {
+    pub fn has(&self, block: *const u8) -> bool {
         let begin = self.room.get().addr();
         (begin..begin + TOGETHER_BYTES).contains(&block.addr())
     }
@@ -143,7 +145,7 @@ mod tests {
 
     #[test]
     fn what_is_made_together_lies_side_by_side_until_the_room_is_used() {
-        let mut together = Together::new();
+        let mut together = Together::empty();
         let first = together.take(24, Writers::All);
         assert_eq!(together.take(8, Writers::All).addr(), first.addr() + 24);
         let last = together.take(16, Writers::Some);

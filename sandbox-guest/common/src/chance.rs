@@ -1,15 +1,23 @@
 //! Everything random that a script can see, from the seed that the host gave.
 //! The same seed makes the same run.
 
+/// Bytes that one request for randomness may ask for, as elsewhere.
+pub const BYTES_MAX: usize = 65_536;
+
+/// What is said of a request for more.
+pub fn too_many_bytes() -> String {
+    format!("at most {BYTES_MAX} random bytes at once")
+}
+
 /// A xoshiro256++ generator. It is good enough for `Math.random` and for
 /// identifiers; a script has no secrets to make.
 #[derive(Debug, Clone)]
-pub(crate) struct Chance {
+pub struct Chance {
     state: [u64; 4],
 }
 
 impl Chance {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         // SplitMix64 spreads any seed, zero included, over the whole state.
         let mut mixed = seed;
         let mut word = || {
@@ -24,7 +32,7 @@ impl Chance {
         }
     }
 
-    pub(crate) fn word(&mut self) -> u64 {
+    pub fn word(&mut self) -> u64 {
         let [a, b, c, d] = &mut self.state;
         let word = a.wrapping_add(*d).rotate_left(23).wrapping_add(*a);
         let shifted = *b << 17;
@@ -38,12 +46,25 @@ impl Chance {
     }
 
     /// Evenly spread over `[0, 1)`.
-    pub(crate) fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         const STEPS: f64 = (1_u64 << 53) as f64;
         (self.word() >> 11) as f64 / STEPS
     }
 
-    pub(crate) fn fill(&mut self, bytes: &mut [u8]) {
+    /// A UUID of version 4.
+    pub fn uuid(&mut self) -> String {
+        let (high, low) = (self.word(), self.word());
+        format!(
+            "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
+            high >> 32,
+            (high >> 16) & 0xffff,
+            high & 0xfff,
+            0x8000 | (low >> 48) & 0x3fff,
+            low & 0xffff_ffff_ffff
+        )
+    }
+
+    pub fn fill(&mut self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
             let word = self.word().to_le_bytes();
             for (byte, chance) in chunk.iter_mut().zip(word) {
@@ -62,6 +83,18 @@ mod tests {
         let mut one = Chance::new(7);
         let mut two = Chance::new(7);
         assert!((0..100).all(|_| one.word() == two.word()));
+    }
+
+    #[test]
+    fn a_uuid_says_its_version() {
+        let mut chance = Chance::new(7);
+        for _ in 0..100 {
+            let uuid = chance.uuid();
+            let lengths: Vec<usize> = uuid.split('-').map(str::len).collect();
+            assert_eq!(lengths, [8, 4, 4, 4, 12]);
+            assert_eq!(uuid.as_bytes()[14], b'4');
+            assert!(b"89ab".contains(&uuid.as_bytes()[19]));
+        }
     }
 
     #[test]

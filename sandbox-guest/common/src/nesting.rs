@@ -8,15 +8,15 @@
 //! miscount brackets, and the bound leaves ordinary code far below.
 
 /// Brackets open at once. Generated code rarely passes 40.
-pub(crate) const NESTING_MAX: usize = 200;
+pub const NESTING_MAX: usize = 200;
 
 /// Operators of one expression or statement, which the parser or the compiler
 /// descends for without any bracket: a long sum, many `else if`.
-pub(crate) const CHAIN_MAX: usize = 3_000;
+pub const CHAIN_MAX: usize = 3_000;
 
 /// Statements that are the body of the one before, or its `else`, and labels before labels, all
 /// without any bracket: `if (a) for (;;) while (b) c()`. Brackets around them count twice.
-pub(crate) const HEADS_MAX: usize = 440;
+pub const HEADS_MAX: usize = 440;
 
 /// What an operator before its operand weighs in that chain, such as the `!` of
 /// `!!!x` or the arrow of `a=>b=>c`: the parser descends much further for it.
@@ -24,11 +24,11 @@ const PREFIX_WEIGHT: usize = 15;
 
 /// What a scan of the source found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Nesting {
+pub struct Nesting {
     /// Line and column where a bound was passed, 1-based.
-    pub(crate) too_deep_at: Option<(u32, u32)>,
+    pub too_deep_at: Option<(u32, u32)>,
     /// Where a bracket closes that was never opened.
-    pub(crate) unbalanced_at: Option<(u32, u32)>,
+    pub unbalanced_at: Option<(u32, u32)>,
 }
 
 /// What stands before a `/` or a bracket.
@@ -73,7 +73,7 @@ struct Scan<'a> {
     unbalanced_at: Option<(u32, u32)>,
 }
 
-pub(crate) fn scan(source: &str) -> Nesting {
+pub fn scan(source: &str) -> Nesting {
     let mut scan = Scan {
         bytes: source.as_bytes(),
         at: 0,

@@ -23,12 +23,12 @@ use weights::{Weight, Weights};
 
 /// What is compared, as the prelude puts it together for `collate`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct How(pub(crate) u32);
+pub struct How(pub u32);
 
 impl How {
     /// Letters, marks and case.
     #[allow(dead_code, reason = "one of the two guests asks for it")]
-    pub(crate) const ALL: Self = Self(3);
+    pub const ALL: Self = Self(3);
 
     const fn has_marks(self) -> bool {
         self.0 & 1 == 1
@@ -52,7 +52,7 @@ impl How {
 }
 
 /// Which of two texts comes first.
-pub(crate) fn compare<A, B>(one: A, other: B, how: How) -> Ordering
+pub fn compare<A, B>(one: A, other: B, how: How) -> Ordering
 where
     A: Iterator<Item = char> + Clone,
     B: Iterator<Item = char> + Clone,
@@ -81,7 +81,7 @@ where
 }
 
 /// The same for texts of ASCII alone, which most are; `None` where it takes more.
-pub(crate) fn compare_plain(one: &[u8], other: &[u8], how: How) -> Option<Ordering> {
+pub fn compare_plain(one: &[u8], other: &[u8], how: How) -> Option<Ordering> {
     if how.is_numeric() || how.skips_punctuation() || !(one.is_ascii() && other.is_ascii()) {
         return None;
     }

@@ -1,0 +1,89 @@
+//! The words for an uncaught error.
+
+use sandbox_protocol::ScriptError;
+
+use crate::text::cut;
+
+/// Characters of a message that are reported.
+pub const MESSAGE_MAX: usize = 4_000;
+pub const NAME_MAX: usize = 100;
+/// Errors followed along `cause`.
+pub const CAUSES_MAX: usize = 4;
+/// Characters of a cause that is no error.
+pub const CAUSE_VALUE_MAX: usize = 200;
+
+/// Something else than an error was thrown.
+pub fn thrown_value(shown: &str) -> ScriptError {
+    ScriptError {
+        name: "Thrown value".to_owned(),
+        message: cut(shown, MESSAGE_MAX),
+        ..ScriptError::default()
+    }
+}
+
+/// An error's name and message.
+pub fn headline(name: Option<String>, message: Option<String>) -> String {
+    let name = name.unwrap_or_else(|| "Error".to_owned());
+    match message.filter(|message| !message.is_empty()) {
+        None => name,
+        Some(message) => format!("{name}: {message}"),
+    }
+}
+
+/// A headline with the frames below it.
+pub fn with_frames(mut headline: String, frames: &str) -> String {
+    if !frames.is_empty() {
+        headline.push('\n');
+        headline.push_str(frames);
+    }
+    headline
+}
+
+/// What is said at the end of a script of rejections that nobody looked at, since they are most
+/// often a missing `await`.
+pub mod unhandled {
+    /// How many are reported one by one.
+    pub const SHOWN_MAX: usize = 5;
+
+    pub fn one(reason: &str) -> String {
+        format!("a rejected promise was never awaited: {reason}")
+    }
+
+    /// Those that are not reported one by one, if there are any.
+    pub fn others(total: usize) -> Option<String> {
+        let more = total.saturating_sub(SHOWN_MAX);
+        (more > 0).then(|| format!("{more} more rejected promises were never awaited"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_its_name_and_what_it_says() {
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(headline(text("TypeError"), text("no")), "TypeError: no");
+        assert_eq!(headline(None, text("")), "Error");
+        assert_eq!(headline(None, None), "Error");
+        assert_eq!(with_frames("Error".to_owned(), ""), "Error");
+        assert_eq!(
+            with_frames("Error".to_owned(), "    at x"),
+            "Error\n    at x"
+        );
+    }
+
+    #[test]
+    fn what_is_thrown_is_cut() {
+        let long = "x".repeat(MESSAGE_MAX + 1);
+        assert_eq!(thrown_value(&long).message.chars().count(), MESSAGE_MAX + 1);
+        assert!(thrown_value(&long).message.ends_with('…'));
+    }
+
+    #[test]
+    fn rejections_are_counted_beyond_the_first() {
+        assert_eq!(unhandled::others(5), None);
+        let others = unhandled::others(7).unwrap();
+        assert_eq!(others, "2 more rejected promises were never awaited");
+    }
+}
