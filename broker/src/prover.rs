@@ -27,8 +27,8 @@ use cvc5::Cvc5;
 pub(crate) use diff::{Change, Pair, Parted};
 pub(crate) use review::{Review, Reviewed, Waits};
 
-/// For one question.
-const QUESTION_WALL: Duration = Duration::from_secs(10);
+/// For one question to a solver that hangs; one that works gives up much sooner by itself.
+const QUESTION_WALL: Duration = Duration::from_secs(60);
 /// A solver that failed this often is left alone.
 const FAILURES_MAX: u32 = 3;
 

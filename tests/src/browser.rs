@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::apt;
+use crate::patience::PATIENCE;
 
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Under this name the protocol hands out elements.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 const PACKAGES: [&str; 3] = ["chromium", "chromium-driver", "fonts-dejavu-core"];
@@ -279,7 +279,7 @@ fn exchange(port: u16, method: &str, path: &str, body: &Value) -> Result<Value> 
         body => body.to_string(),
     };
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-    stream.set_read_timeout(Some(PATIENCE * 3))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
     write!(
         stream,
         "{method} {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n\

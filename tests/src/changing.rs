@@ -9,9 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::command::program;
-
-/// Nothing of the tests takes longer than this.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::patience::PATIENCE;
 
 /// One server by the folder that says what it does.
 #[derive(Debug)]

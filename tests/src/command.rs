@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use crate::binary::airlock;
 
 /// No command of the tests takes longer than this, a whole conformance suite included.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(1_800);
 
 /// For `airlock serve`: servers may take as long to start as a slow machine makes them.
 pub const PATIENT: [&str; 2] = ["--start-wait", "600s"];

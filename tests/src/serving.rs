@@ -13,9 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::command::Home;
-
-/// No server of the tests takes longer than this for anything.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::patience::PATIENCE;
 
 /// A server; killed at the end of its test.
 #[derive(Debug)]

@@ -269,6 +269,19 @@ impl Stage {
         (report, playing.since.elapsed())
     }
 
+    /// The same case on a machine that is so many times slower.
+    pub fn slower(&self, case: &CaseFile, times: u32) -> Result<CaseFile> {
+        let (mut case, limits) = (case.clone(), limits(case)?);
+        for (limit, ms) in [
+            ("run_wall_ms_max", limits.run_wall_ms_max),
+            ("guest_cpu_ms_max", limits.guest_cpu_ms_max),
+        ] {
+            let ms = ms.saturating_mul(u64::from(times));
+            case.limits.insert(limit.into(), ms.into());
+        }
+        Ok(case)
+    }
+
     pub fn deadline_ms(&self, case: &CaseFile) -> Result<u64> {
         Ok(limits(case)?.run_wall_ms_max)
     }
@@ -290,7 +303,7 @@ impl Stage {
             name: "reference".into(),
             script: REFERENCE.into(),
             limits: limits
-                .map(|it| (it.to_owned(), json!(60_000)))
+                .map(|it| (it.to_owned(), json!(600_000)))
                 .into_iter()
                 .collect(),
             ..CaseFile::default()

@@ -5,12 +5,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// No answer of the tests takes longer than this.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::patience::PATIENCE;
 
 /// One connection, and everything that was heard in it and not asked for yet.
 #[derive(Debug)]

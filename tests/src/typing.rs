@@ -5,13 +5,11 @@ use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::binary::airlock;
 use crate::command::Home;
-
-/// Nothing at a terminal takes longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::patience::PATIENCE;
 
 /// Runs `airlock` with these arguments, waits for each text and types what belongs to it; all
 /// that stood on the terminal, and the exit code.

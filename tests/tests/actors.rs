@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tests::case_file::CaseFile;
-use tests::patience::{in_one_of_three, wait_until};
+use tests::patience::{at_its_own_pace, wait_until};
 use tests::stage::{Played, Stage};
 
 /// A script with all the time that it may need: none here means to meet a deadline.
 fn case(script: &str) -> CaseFile {
-    let wide = json!({"run_wall_ms_max": 60_000, "guest_cpu_ms_max": 60_000});
+    let wide = json!({"run_wall_ms_max": 600_000, "guest_cpu_ms_max": 600_000});
     limited(script, wide)
 }
 
@@ -38,7 +38,7 @@ fn kinds(journal: &str) -> Vec<String> {
 #[test]
 fn a_cancelled_run_makes_no_further_call_and_catches_nothing() {
     let stage = Stage::new().unwrap();
-    let script = "try { await box.slow({ms: 60000}); } catch { await box.write({from: 'catch'}); } finally { await box.write({from: 'finally'}); }";
+    let script = "try { await box.slow({ms: 600000}); } catch { await box.write({from: 'catch'}); } finally { await box.write({from: 'finally'}); }";
     let playing = stage.begin(&case(script)).unwrap();
     wait_until(|| stage.log.count() == 1);
     playing.cancel();
@@ -49,7 +49,7 @@ fn a_cancelled_run_makes_no_further_call_and_catches_nothing() {
         (&json!("cancelled"), &json!("cancelled"))
     );
     assert_eq!(played.report["calls"][0]["outcome"], "unknown");
-    assert!(played.wall < Duration::from_secs(30));
+    assert!(played.wall < Duration::from_secs(300));
     let reached: Vec<_> = stage.log.take().iter().map(|call| call.tool).collect();
     assert_eq!(reached, ["box.slow"]);
     assert_eq!(
@@ -64,10 +64,10 @@ fn a_cancelled_run_makes_no_further_call_and_catches_nothing() {
 
 #[test]
 fn a_script_that_computes_is_cancelled_at_once() {
-    in_one_of_three(one_that_computes_is_cancelled);
+    at_its_own_pace(one_that_computes_is_cancelled);
 }
 
-fn one_that_computes_is_cancelled() {
+fn one_that_computes_is_cancelled(slower: u32) {
     let stage = Stage::new().unwrap();
     let playing = stage.begin(&case("console.log('on'); for (;;);")).unwrap();
     wait_until(|| fs::read_dir(stage.runs_dir()).is_ok_and(|mut entries| entries.next().is_some()));
@@ -76,7 +76,7 @@ fn one_that_computes_is_cancelled() {
     let played = stage.finish(playing).unwrap();
     assert_eq!(played.report["status"], "cancelled");
     assert!(
-        since.elapsed() < Duration::from_millis(250),
+        since.elapsed() < Duration::from_millis(250) * slower,
         "{:?}",
         since.elapsed()
     );
@@ -88,7 +88,7 @@ fn a_run_that_nobody_waits_for_any_more_ends() {
     let stage = Stage::new().unwrap();
     drop(
         stage
-            .begin(&case("await box.slow({ms: 20000}); await box.write({});"))
+            .begin(&case("await box.slow({ms: 500000}); await box.write({});"))
             .unwrap(),
     );
     let journal = || {

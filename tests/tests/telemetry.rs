@@ -4,14 +4,12 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tests::command::{Home, program};
-use tests::patience::in_one_of_three;
+use tests::patience::{PATIENCE, in_one_of_three};
 use tests::stdio_host::{StdioHost, text};
 
-const PATIENCE: Duration = Duration::from_secs(60);
 const SECRET: &str = "the words of the argument";
 
 /// A path, its headers, and what was posted there.

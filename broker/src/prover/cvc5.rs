@@ -14,7 +14,7 @@ use tokio::process::{ChildStdin, ChildStdout, Command};
 use crate::process_group::Group;
 
 /// For one question, by its own clock.
-const QUESTION_MS_MAX: u32 = 5_000;
+const QUESTION_MS_MAX: u32 = 10_000;
 const ANSWER_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Of what it said instead of an answer.
 const SAID_CHARS_MAX: usize = 200;

@@ -234,7 +234,7 @@ fn another_page_cannot_answer(visit: &mut Visit) -> Result<()> {
     ))?;
     ensure!(tried == "opaque" || tried == "refused", "{tried}");
     // The browser does send the cookie to every port of this machine. It is not enough.
-    let heard = heard.recv_timeout(std::time::Duration::from_secs(60))?;
+    let heard = heard.recv_timeout(tests::patience::PATIENCE)?;
     let cookie = heard
         .lines()
         .find(|line| line.to_ascii_lowercase().starts_with("cookie:"))

@@ -6,7 +6,6 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use airlock::approver::Web;
 use airlock::config::{Config, Environment, Flags};
@@ -18,10 +17,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::binary::{target_dir, workspace};
 use tests::browser::Browser;
+use tests::patience::PATIENCE;
 use tokio::runtime::Runtime;
-
-/// Longer than the moment for which buttons do nothing.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 const LABELS: &str = r#"
 [labels.mail]

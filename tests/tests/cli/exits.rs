@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use serde_json::json;
 use tests::command::Home;
-use tests::patience::in_one_of_three;
+use tests::patience::at_its_own_pace;
 
 use crate::demo;
 
 /// What a run may take beyond its deadline.
 const SLACK_MS: u64 = 250;
 /// Whoever ends at another limit ends long before its deadline, the process included.
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(300);
 
 #[test]
 fn a_call_that_no_rule_speaks_of_is_denied_where_nobody_can_be_asked() {
@@ -82,13 +82,16 @@ fn the_deadline_ends_a_run_in_time() {
         "await demo.slow_echo({ms: 60000, value: ''})",
         "for (;;) await new Promise((r) => setTimeout(r, 0))",
     ] {
-        in_one_of_three(|| {
-            let ended = demo(&home, code, &["--timeout", "500ms"]).expect_code(21);
+        at_its_own_pace(|slower| {
+            let most_ms = 500 * u64::from(slower);
+            let timeout = format!("{most_ms}ms");
+            let ended = demo(&home, code, &["--timeout", &timeout]).expect_code(21);
             assert!(ended.wall < LONG, "{code}: {:?}", ended.wall);
             let report = ended.json();
             assert_eq!(report["code"], "limit-time", "{code}: {report:#}");
             let wall_ms = report["usage"]["wall_ms"].as_u64().unwrap();
-            assert!(wall_ms <= 500 + SLACK_MS, "{code}: {wall_ms} ms");
+            let slack_ms = SLACK_MS * u64::from(slower);
+            assert!(wall_ms <= most_ms + slack_ms, "{code}: {wall_ms} ms");
         });
     }
 }
@@ -98,7 +101,7 @@ fn every_limit_ends_the_run_under_its_name() {
     let home = Home::new();
     let brackets = format!("return {}{}", "[".repeat(100_000), "]".repeat(100_000));
     let check = |code: &str, more: &[&str], exit: i32, word: &str| {
-        let ended = demo(&home, code, &[&["--timeout", "60s"], more].concat()).expect_code(exit);
+        let ended = demo(&home, code, &[&["--timeout", "1000s"], more].concat()).expect_code(exit);
         assert!(ended.wall < LONG, "{code:.60}: {:?}", ended.wall);
         let report = ended.json();
         assert_eq!(report["code"], word, "{code:.60}: {report:#}");

@@ -3,13 +3,13 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tests::command::{Home, Started, program, start};
+use tests::patience::PATIENCE;
 
-const PATIENCE: Duration = Duration::from_secs(60);
 /// The server never answers, so nothing but the signal ends the run.
 const SILENT: &str = "return await rogue.silent({ to: 'ops' })";
 const USES: u64 = 5;

@@ -218,7 +218,16 @@ fn without_a_solver_nothing_is_called_proved() {
         [&["policy", "can"], &ours[..]].concat(),
         [&["policy", "can"], &theirs[..]].concat(),
         vec!["policy", "diff", "rules", "less", "--from", "mail.json"],
-        vec!["policy", "check", "rules", "--prove", "--from", "mail.json"],
+        vec![
+            "policy",
+            "check",
+            "rules",
+            "--prove",
+            "--prove-seconds",
+            "3600",
+            "--from",
+            "mail.json",
+        ],
     ];
     let mut settled = 0;
     for named in ["none", "/bin/cat"] {

@@ -33,7 +33,7 @@ fn run(home: &Home, servers: &Value, code: &str) -> Ended {
         "--config",
         config.to_str().unwrap(),
         "--timeout",
-        "60s",
+        "1000s",
     ];
     let mut command = home.airlock(args);
     // Python writes its caches beside its packages, which are shared; the home is not.

@@ -15,7 +15,7 @@ use airlock::{Broker, RunEvent, Script, ServerState};
 use rustix::fs::OFlags;
 use tempfile::TempDir;
 use tests::changing::{Changing, tool};
-use tests::patience::wait_until;
+use tests::patience::{PATIENCE, wait_until};
 use tokio::time::timeout;
 
 use super::{offers, run, until, value};
@@ -83,7 +83,7 @@ impl Stuck {
             let mut options = File::options();
             match options.write(true).custom_flags(nonblocking).open(&self.0) {
                 Ok(file) => return file,
-                Err(_) => assert!(since.elapsed() < Duration::from_secs(60), "nobody reads"),
+                Err(_) => assert!(since.elapsed() < PATIENCE, "nobody reads"),
             }
             tokio::time::sleep(Duration::from_millis(2)).await;
         }

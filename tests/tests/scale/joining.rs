@@ -1,13 +1,13 @@
 //! Servers that are slow, never there, or change.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::json;
+use tests::patience::PATIENCE;
 use tests::stdio_host::{StdioHost, text};
 
 use crate::fixtures::{Site, tool};
 
-const PATIENCE: Duration = Duration::from_secs(60);
 /// The file for which the server `slow` waits.
 const MAY_START: &str = "may-start";
 

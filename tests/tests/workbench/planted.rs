@@ -76,7 +76,10 @@ impl Planted {
             "tickets.json",
         ];
         let more = ["--config", "airlock.toml", "--format", format];
-        let proof: &[&str] = if mistake.by_proof { &["--prove"] } else { &[] };
+        let proof: &[&str] = match mistake.by_proof {
+            true => &["--prove", "--prove-seconds", "3600"],
+            false => &[],
+        };
         self.home
             .run([&["policy", "check"], rules, &tools, &more, proof].concat())
     }

@@ -151,7 +151,8 @@ mod tests {
             "POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\nab",
         ] {
             let mut stream = TcpStream::connect(address).await.unwrap();
-            stream.write_all(beginning.as_bytes()).await.unwrap();
+            // It may be cut before it has said even that.
+            let _ = stream.write_all(beginning.as_bytes()).await;
             let said = rest(&mut stream).await;
             assert!(!said.ends_with(b"here"), "{beginning}");
         }

@@ -168,9 +168,12 @@ async fn a_host_that_is_away_with_nothing_but_a_value_to_read_may_take_as_long()
 }
 
 async fn check_late(code: &str, responses: &Value, expected: &Value) {
-    let mut told = come_back_late(1, code, responses).await;
-    if told != *expected {
-        told = come_back_late(6, code, responses).await;
+    let mut told = Value::Null;
+    for slower in [1, 6, 40] {
+        told = come_back_late(slower, code, responses).await;
+        if told == *expected {
+            break;
+        }
     }
     assert_eq!(told, *expected);
 }

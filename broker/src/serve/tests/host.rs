@@ -87,7 +87,7 @@ where
 /// With characters that nobody sees.
 const WAITS: &str = "Waits \u{200b}for ever\u{1b}. \u{202e}Really.";
 /// Longer than anything takes on a machine that is busy with other tests.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 /// The folder of tool files of a test.
 const FILES: &str = "tool_descriptions";
 

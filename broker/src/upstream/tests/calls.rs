@@ -132,11 +132,11 @@ async fn each_kind_of_answer_is_read_for_what_it_is_and_the_next_call_is_well() 
         ("string-id", "-"),
     ] {
         let reply = connected
-            .call(&format!(r#"{{"do":"{trick}"}}"#), 5_000)
+            .call(&format!(r#"{{"do":"{trick}"}}"#), 60_000)
             .await;
         assert_eq!(words(&reply), expected, "{trick}: {reply:?}");
         assert_eq!(
-            words(&connected.call("{}", 5_000).await),
+            words(&connected.call("{}", 60_000).await),
             "fine",
             "after {trick}"
         );
@@ -163,7 +163,7 @@ async fn the_arguments_arrive_byte_for_byte_and_answers_may_come_in_any_order() 
         )]
     });
     let (connected, _) = fake.connect().await;
-    let calls = (0..10).map(|n| connected.call(&format!(r#"{{"n":{n}}}"#), 5_000));
+    let calls = (0..10).map(|n| connected.call(&format!(r#"{{"n":{n}}}"#), 60_000));
     let replies: Vec<String> = join_all(calls).await.iter().map(words).collect();
     assert_eq!(replies, (0..10).map(|n| n.to_string()).collect::<Vec<_>>());
 }
@@ -182,11 +182,11 @@ async fn a_line_whose_call_nobody_can_name_ends_the_connection_and_the_next_call
     let (connected, _) = fake.connect().await;
     for trick in ["nameless", "endless"] {
         let reply = connected
-            .call(&format!(r#"{{"do":"{trick}"}}"#), 5_000)
+            .call(&format!(r#"{{"do":"{trick}"}}"#), 60_000)
             .await;
         assert_eq!(words(&reply), "lost TooLarge", "{trick}: {reply:?}");
         assert_eq!(
-            words(&connected.call("{}", 5_000).await),
+            words(&connected.call("{}", 60_000).await),
             "fine",
             "after {trick}"
         );
@@ -367,7 +367,7 @@ async fn what_cannot_be_read_does_not_become_the_reason() {
     let (connected, _) = fake.connect().await;
     for trick in ["text", "array", "structured"] {
         let reply = connected
-            .call(&format!(r#"{{"do":"{trick}"}}"#), 5_000)
+            .call(&format!(r#"{{"do":"{trick}"}}"#), 60_000)
             .await;
         assert_eq!(words(&reply), "lost Unreadable", "{trick}");
         let Reply::Lost { why, .. } = reply else {

@@ -122,7 +122,7 @@ impl Web {
 
     pub(super) async fn connect(&self) -> (Upstream, Listed) {
         // Nobody waits for them in vain, so they may be long.
-        let (probe, connect) = (Duration::from_secs(20), Duration::from_secs(60));
+        let (probe, connect) = (Duration::from_secs(200), Duration::from_secs(600));
         self.connect_within(probe, connect).await
     }
 
@@ -172,7 +172,7 @@ pub(super) async fn call(upstream: &Upstream, arguments: &Value) -> Reply {
             &server,
             &tool,
             arguments.to_string().into_bytes(),
-            Duration::from_secs(30),
+            Duration::from_secs(600),
         )
         .await
 }

@@ -87,7 +87,7 @@ async fn a_flood_of_events_stops_no_answer_and_one_without_an_answer_ends_in_tim
     let name = ServerName("web".into());
     // On a busy machine it may not have left within the shorter time.
     let mut ended = String::new();
-    for within_ms in [500, 10_000] {
+    for within_ms in [500, 10_000, 100_000] {
         let within = Duration::from_millis(within_ms);
         let endless = upstream.call(&name, &ToolName("t".into()), b"{}".to_vec(), within);
         ended = words(&endless.await);

@@ -17,7 +17,7 @@ use crate::upstream::fetch::Fetch;
 use crate::upstream::inquiry::{Behind, InquiryDesk, Raised, Refused};
 use crate::upstream::wall::Wall;
 
-const WITHIN: Duration = Duration::from_secs(5);
+const WITHIN: Duration = Duration::from_secs(60);
 
 /// A run whose calls somebody can be asked for.
 fn run(abilities: Abilities) -> (impl Fn(u32) -> Behind, mpsc::UnboundedReceiver<Raised>) {
@@ -113,7 +113,7 @@ async fn where_nobody_can_be_asked_the_server_is_refused() {
     drop(raised);
     let reply = words(&connected.call_for(behind(1)).await);
     assert!(reply.contains("nobody waits"), "{reply}");
-    let reply = words(&connected.call("{}", 1_000).await);
+    let reply = words(&connected.call("{}", 60_000).await);
     assert!(reply.contains("no call is under way"), "{reply}");
 }
 
@@ -362,7 +362,7 @@ async fn in_the_newer_era_a_call_that_nobody_can_be_asked_for_says_so_and_ends()
     let (behind, _raised) = run(Abilities::default());
     for reply in [
         connected.call_for(behind(1)).await,
-        connected.call("{}", 1_000).await,
+        connected.call("{}", 60_000).await,
     ] {
         assert_eq!(words(&reply), "lost InputRequired");
     }

@@ -19,7 +19,7 @@ shown! {
     an_output_schema_becomes_the_type_of_the_result: ["bp-output-type"];
 }
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 fn finds(text: &str) -> Value {
     let properties = json!({"from": {"type": "string"}});
