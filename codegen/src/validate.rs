@@ -14,6 +14,7 @@ mod unknown;
 use jsonschema::{Draft, PatternOptions};
 use serde_json::Value;
 
+pub use cost::nodes;
 pub(crate) use explain::member_path;
 pub use finding::{Finding, Severity};
 pub use guard::BadSchema;

@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use airlock_core::id::Digest;
 use codegen::later::Later;
-use codegen::validate::{BadSchema, Validator};
-use serde_json::Value;
+use codegen::validate::{BadSchema, Validator, nodes};
 
 /// Nodes of all schemas together that are kept compiled; a schema of a real tool has about
 /// fifty. One that has more than all may have is kept alone.
@@ -112,21 +111,6 @@ impl Kept {
             }
         }
     }
-}
-
-/// Values in a schema.
-fn nodes(schema: &Value) -> u64 {
-    let mut count = 0;
-    let mut open = vec![schema];
-    while let Some(value) = open.pop() {
-        count += 1;
-        match value {
-            Value::Array(items) => open.extend(items),
-            Value::Object(members) => open.extend(members.values()),
-            _ => {}
-        }
-    }
-    count
 }
 
 #[cfg(test)]

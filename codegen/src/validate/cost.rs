@@ -16,7 +16,7 @@ const STEPS_PER_NODE_MAX: u64 = 32;
 const NESTING_MAX: usize = 600;
 
 /// Number of JSON values in `value`.
-pub(super) fn nodes(value: &Value) -> u64 {
+pub fn nodes(value: &Value) -> u64 {
     let mut count = 0;
     let mut open = vec![value];
     while let Some(value) = open.pop() {
