@@ -8,9 +8,9 @@ use codegen::check::Surface;
 use serde_json::json;
 
 use super::options::{ServerOptions, StateOptions, TscOptions, usage};
-use super::run::build_problem;
 use super::screen::Screen;
 use super::types::saved;
+use super::visit::visit;
 use super::{Outcome, exit, input, print, print_json, runtime};
 use crate::broker::{Broker, CheckReport, Script};
 use crate::config::{Config, Environment};
@@ -80,23 +80,13 @@ fn against_servers(
     options: &CheckOptions,
     screen: &Screen,
 ) -> Result<CheckReport, Problem> {
-    runtime()?.block_on(async {
-        let broker = Broker::builder()
-            .servers_required(!options.servers.skip_unreachable)
-            .discovery(true)
-            .config(config)
-            .build()
-            .await
-            .map_err(build_problem)?;
-        let mut problems = broker.problems();
-        problems.extend(broker.unusable_tools());
-        problems
-            .iter()
-            .filter(|it| !matches!(&*it.code, "rule-unmatched" | "tool-renamed"))
-            .for_each(|problem| screen.warning(problem));
-        let report = broker.check(&Script::body(text).named(name)).await;
-        broker.close().await;
-        Ok(report)
+    let builder = Broker::builder()
+        .servers_required(!options.servers.skip_unreachable)
+        .discovery(true)
+        .config(config);
+    let script = Script::body(text).named(name);
+    visit(builder, screen, async |broker: &Broker| {
+        broker.check(&script).await
     })
 }
 

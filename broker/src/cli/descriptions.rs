@@ -10,10 +10,10 @@ use airlock_core::problem::Problem;
 use clap::Subcommand;
 use codegen::description::Description;
 
+use super::Outcome;
 use super::options::{ServerOptions, StateOptions};
-use super::run::build_problem;
 use super::screen::Screen;
-use super::{Outcome, runtime};
+use super::visit::visit;
 use crate::broker::Broker;
 use crate::config::{Config, Environment};
 use crate::tool_files::ToolFiles;
@@ -83,27 +83,14 @@ fn ask(
     let mut config = Config::load(flags, environment)?;
     let folder = config.descriptions.take();
     config.warnings.iter().for_each(|it| screen.warning(it));
-    let said = runtime()?.block_on(async {
-        let builder = Broker::builder().servers_required(required).config(config);
-        let broker = builder.build().await.map_err(build_problem)?;
-        let told = |it: &&Problem| !matches!(&*it.code, "rule-unmatched" | "tool-renamed");
-        let mut problems = broker.problems();
-        problems.extend(broker.unusable_tools());
-        problems
-            .iter()
-            .filter(told)
-            .for_each(|it| screen.warning(it));
-        let said = Said {
-            servers: broker
-                .catalog()
-                .servers()
-                .iter()
-                .map(|it| it.name.0.to_string())
-                .collect(),
+    let builder = Broker::builder().servers_required(required).config(config);
+    let said = visit(builder, screen, async |broker: &Broker| {
+        let catalog = broker.catalog();
+        let servers = catalog.servers().iter();
+        Said {
+            servers: servers.map(|it| it.name.0.to_string()).collect(),
             descriptions: broker.descriptions().to_vec(),
-        };
-        broker.close().await;
-        Ok::<_, Problem>(said)
+        }
     })?;
     Ok((said, folder))
 }

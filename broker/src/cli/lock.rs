@@ -3,13 +3,13 @@
 
 use airlock_core::problem::Problem;
 use clap::{Args, ValueEnum};
-use codegen::lock::{Change, Lock, diff};
+use codegen::lock::{Change, diff};
 use serde_json::json;
 
 use super::options::{ServerOptions, StateOptions, usage};
-use super::run::build_problem;
 use super::screen::Screen;
-use super::{Outcome, exit, print, print_json, runtime};
+use super::visit::visit;
+use super::{Outcome, exit, print, print_json};
 use crate::broker::Broker;
 use crate::config::{Config, Environment};
 use crate::lock_file::LockFile;
@@ -64,7 +64,8 @@ pub(super) fn run(options: LockOptions, environment: &Environment) -> Outcome {
     } else {
         file.read()?.unwrap_or_default()
     };
-    let mut now = asked(config, required, &screen)?;
+    let builder = Broker::builder().servers_required(required).config(config);
+    let mut now = visit(builder, &screen, async |broker: &Broker| broker.lock())?;
     if !options.prune {
         for (name, server) in &before.servers {
             now.servers
@@ -86,23 +87,6 @@ pub(super) fn run(options: LockOptions, environment: &Environment) -> Outcome {
         exit::LOCK
     } else {
         exit::DONE
-    })
-}
-
-fn asked(config: Config, required: bool, screen: &Screen) -> Result<Lock, Problem> {
-    runtime()?.block_on(async {
-        let builder = Broker::builder().servers_required(required).config(config);
-        let broker = builder.build().await.map_err(build_problem)?;
-        let told = |it: &&Problem| !matches!(&*it.code, "rule-unmatched" | "tool-renamed");
-        let mut problems = broker.problems();
-        problems.extend(broker.unusable_tools());
-        problems
-            .iter()
-            .filter(told)
-            .for_each(|it| screen.warning(it));
-        let lock = broker.lock();
-        broker.close().await;
-        Ok(lock)
     })
 }
 

@@ -20,6 +20,7 @@ mod screen;
 mod serve;
 mod signals;
 mod types;
+mod visit;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};

@@ -18,7 +18,7 @@ use super::signals::{cancel_on_signals, outlive_full_files};
 use super::{Outcome, exit, print, runtime};
 use crate::broker::{Broker, Cancel, ServerState};
 use crate::config::{Config, Environment, units};
-use crate::serve::{self, Disclosure, Mode, Serve, Settings};
+use crate::serve::{self, Disclosure, Gate, Mode, Serve, Settings};
 
 /// What still goes on then gets this long to be dropped.
 const LAST_WALL: Duration = Duration::from_millis(50);
@@ -214,17 +214,7 @@ async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) 
     let serve = Serve::new(settings).map_err(|error| {
         Problem::new("internal", "nothing can be served", error.to_string(), "")
     })?;
-    let (place, listening) = match door {
-        Door::Stdio => ("stdio".to_owned(), None),
-        Door::Http(address, gate) => {
-            let listener = TcpListener::bind(address).await.map_err(|error| {
-                let what = format!("{address} cannot be listened on");
-                crate::config::invalid(what, error.to_string(), "choose another port")
-            })?;
-            let address = listener.local_addr().unwrap_or(address);
-            (serve::url(address), Some((listener, gate)))
-        }
-    };
+    let (place, listening) = open(door).await?;
     // No server holds up another; the person at the host is asked.
     let builder = approvers::elsewhere(Broker::builder(), &config, screen)?;
     let builder = builder
@@ -279,15 +269,28 @@ async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) 
     if let Some(broker) = broker {
         let _ = tokio::time::timeout(CLOSE_WALL, broker.close()).await;
     }
-    ended.map(|()| exit::DONE).map_err(|error| {
-        let next = "see to what the host reads and writes";
-        Problem::new(
-            "internal",
-            "the connection to the host broke",
-            error.to_string(),
-            next,
-        )
-    })
+    ended.map(|()| exit::DONE).map_err(broken_off)
+}
+
+/// Where hosts come in, in words; and what they are heard with, unless they are at the standard
+/// input.
+async fn open(door: Door) -> Result<(String, Option<(TcpListener, Gate)>), Problem> {
+    let (address, gate) = match door {
+        Door::Stdio => return Ok(("stdio".to_owned(), None)),
+        Door::Http(address, gate) => (address, gate),
+    };
+    let listener = TcpListener::bind(address).await.map_err(|error| {
+        let what = format!("{address} cannot be listened on");
+        crate::config::invalid(what, error.to_string(), "choose another port")
+    })?;
+    let address = listener.local_addr().unwrap_or(address);
+    Ok((serve::url(address), Some((listener, gate))))
+}
+
+fn broken_off(error: std::io::Error) -> Problem {
+    let what = "the connection to the host broke";
+    let next = "see to what the host reads and writes";
+    Problem::new("internal", what, error.to_string(), next)
 }
 
 fn interrupted(error: tokio::task::JoinError) -> Problem {

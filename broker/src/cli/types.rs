@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use super::options::{ServerOptions, StateOptions, usage};
 use super::run::build_problem;
 use super::screen::Screen;
+use super::visit::is_about_runs;
 use super::{Outcome, exit, print, print_json, runtime};
 use crate::broker::Broker;
 use crate::broker::own::{self, Own};
@@ -252,12 +253,8 @@ fn as_rust(descriptions: &[Description], chosen: &dyn Fn(&str, &str) -> bool) ->
 }
 
 fn warn(screen: &Screen, problems: &[Problem], degraded: &[DegradedTool]) {
-    let relevant =
-        |problem: &&Problem| !matches!(&*problem.code, "rule-unmatched" | "tool-renamed");
-    problems
-        .iter()
-        .filter(relevant)
-        .for_each(|problem| screen.warning(problem));
+    let told = problems.iter().filter(|problem| !is_about_runs(problem));
+    told.for_each(|problem| screen.warning(problem));
     for tool in degraded {
         for what in &tool.found {
             let line = format!(
