@@ -35,6 +35,33 @@ static inline bool airlock_item(JSContext *ctx, JSValueConst list, int64_t index
 /* Items of a plain list, up to its end, to another place in it. */
 static bool airlock_moved(JSContext *ctx, JSValue list, int64_t to, int64_t from, int64_t count);
 
+/* The lists whose texts are being made, innermost first. */
+struct airlock_joining {
+    void *list;
+    struct airlock_joining *outer;
+};
+static _Thread_local struct airlock_joining *airlock_joining;
+
+/* A number of at most nine digits, behind which nothing stands that could belong to it. */
+static inline bool airlock_plain_number(const uint8_t **text, JSValue *number)
+{
+    const uint8_t *p = *text;
+    int32_t value = 0;
+    if (p[0] == '0' && p[1] >= '0' && p[1] <= '9')
+        return false;
+    while (*p >= '0' && *p <= '9') {
+        if (p - *text == 9)
+            return false;
+        value = value * 10 + (*p++ - '0');
+    }
+    if (*p == '.' || *p == '_' || *p == '$' || *p == '\\' || *p >= 0x80 ||
+        (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z'))
+        return false;
+    *text = p;
+    *number = JS_MKVAL(JS_TAG_INT, value);
+    return true;
+}
+
 #include "quickjs.c"
 
 #include "move.h"

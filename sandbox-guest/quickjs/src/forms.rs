@@ -2,9 +2,11 @@
 //!
 //! A body becomes that of an asynchronous function; a single function is called
 //! with the input; a single expression is the value; a module is what it exports
-//! by default. The wrapper has lines of its own, so that it moves no column.
+//! by default. The wrapper has lines of its own, so that it moves no column. It
+//! does not begin with a bracket: whether that begins an arrow function the engine
+//! finds out by reading all of the script once more.
 
-use guest_common::forms::{self, EXPRESSION, FUNCTION, Fault, readable};
+use guest_common::forms::{self, Fault, readable};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
 use rquickjs::{Ctx, Error, Exception, Function, Module, Object, Promise, Result, Value};
@@ -14,7 +16,16 @@ use crate::run::Run;
 use crate::shape::{self, Single};
 use crate::{native, place, quiet, raw};
 
-const BODY: (&str, &str) = ("(async function () {\n", "\n})");
+const BODY: (&str, &str) = ("0, async function () {\n", "\n}");
+const EXPRESSION: (&str, &str) = (
+    "0, async function () { const airlock_value =\n",
+    "\n; return airlock_value }",
+);
+const FUNCTION: (&str, &str) = (
+    "0, async function () { const main =\n",
+    "\n; return await main(input) }",
+);
+
 /// What was started.
 pub(crate) enum Started<'js> {
     Value(Promise<'js>),
@@ -78,7 +89,7 @@ fn function<'js>(
 
 /// Whether a text is an expression. The function around it is made and never called.
 fn parses(ctx: &Ctx<'_>, text: &str) -> bool {
-    let function = format!("(async function () {{ return (\n{text}\n) }})");
+    let function = format!("0, async function () {{ return (\n{text}\n) }}");
     let made = raw::eval(ctx, "expression", function);
     if made.is_err() {
         ctx.catch();

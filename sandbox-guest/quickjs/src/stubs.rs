@@ -40,6 +40,9 @@ pub(crate) struct Server {
 /// Sets the globals of one run. Names of tools are set only as far as the script
 /// can mean them, since there may be hundreds.
 pub(crate) fn install(ctx: &Ctx<'_>, script: &str, run: &Rc<Run>) -> Result<()> {
+    if run.stubs.borrow().is_empty() {
+        return Ok(());
+    }
     let meant = Meant::by(script);
     let handler = ProxyHandler::from_object(run.kept()?.traps(ctx)?)?;
     let stubs = run.stubs.borrow();
