@@ -71,9 +71,7 @@ fn correct(sources: &Path, corrected: &Path) -> Result<(), String> {
         for Correction { wrong, right } in corrections {
             let times = text.matches(wrong).count();
             if times != 1 {
-                return Err(format!(
-                    "engine/corrections.rs: {name} has {times} times the text {wrong}"
-                ));
+                return Err(format!("engine: {name} has {times} times the text {wrong}"));
             }
             text = text.replacen(wrong, right, 1);
         }

@@ -2,6 +2,9 @@
 //! (`cargo xtask engines`). Each piece of text stands exactly once in its file, or the build
 //! ends: another version of the engine is looked at anew.
 
+mod loops;
+mod speed;
+
 /// A file of the engine with what is corrected in it.
 pub(crate) const CORRECTED: [(&str, &[Correction]); 3] = [
     (
@@ -22,24 +25,29 @@ pub(crate) const CORRECTED: [(&str, &[Correction]); 3] = [
             GROUPS_CLOSE,
             GROUPS_OF_MAPS_CLOSE,
             NO_NUMBER_IS_NO_MEMBER_OF_BYTES,
-            LISTS_MOVE_IN_ONE_PIECE,
-            LISTS_LOSE_THEIR_LAST,
-            ROUNDS_HAVE_A_LABEL,
-            ROUNDS_ARE_ENTERED_BY_IT,
-            ROUNDS_WITHOUT_AN_UPDATE_KEEP_IT,
-            ROUNDS_LEAVE_THEIR_NAMES,
-            LISTS_GROW_AT_THEIR_BEGINNING_IN_ONE_PIECE,
-            ITEMS_AT_THE_BEGINNING_MAKE_ROOM,
-            PLAIN_NUMBERS_ARE_READ_AT_ONCE,
-            BLOCKS_ARE_TAKEN_FROM_THE_HEAP,
-            EMPTY_BLOCKS_ARE_TAKEN_FROM_THE_HEAP,
-            BLOCKS_GO_BACK_TO_THE_HEAP,
-            BLOCKS_GROW_IN_THE_HEAP,
-            BLOCKS_SAY_HOW_LARGE_THEY_ARE,
+            speed::LISTS_MOVE_IN_ONE_PIECE,
+            speed::LISTS_LOSE_THEIR_LAST,
+            loops::ROUNDS_HAVE_A_LABEL,
+            loops::ROUNDS_ARE_ENTERED_BY_IT,
+            loops::ROUNDS_WITHOUT_AN_UPDATE_KEEP_IT,
+            loops::ROUNDS_LEAVE_THEIR_NAMES,
+            speed::LISTS_GROW_AT_THEIR_BEGINNING_IN_ONE_PIECE,
+            speed::ITEMS_AT_THE_BEGINNING_MAKE_ROOM,
+            speed::PLAIN_NUMBERS_ARE_READ_AT_ONCE,
+            speed::BLOCKS_ARE_TAKEN_FROM_THE_HEAP,
+            speed::EMPTY_BLOCKS_ARE_TAKEN_FROM_THE_HEAP,
+            speed::BLOCKS_GO_BACK_TO_THE_HEAP,
+            speed::BLOCKS_GROW_IN_THE_HEAP,
+            speed::BLOCKS_SAY_HOW_LARGE_THEY_ARE,
             LISTS_MAY_HOLD_THEMSELVES,
+            loops::NAMES_OF_NAMED_LOOPS_ARE_MARKED,
+            loops::NAMES_ARE_UNMARKED_AT_FIRST,
+            loops::NAMES_BEFORE_NAMES_ARE_MARKED,
+            loops::LOOPS_KNOW_THEIR_NAMES,
+            loops::ALL_NAMES_OF_A_LOOP_GO_ON_WITH_IT,
         ],
     ),
-    ("cutils.h", &[CODE_BEGINS_WITH_ROOM]),
+    ("cutils.h", &[speed::CODE_BEGINS_WITH_ROOM]),
     ("libregexp.c", &[HYPHENS_OUTSIDE_CLASSES]),
 ];
 
@@ -341,100 +349,6 @@ const NO_NUMBER_IS_NO_MEMBER_OF_BYTES: Correction = Correction {
 ",
 };
 
-/// `items.splice(at, 1)` moves what is behind without touching each; `engine/move.h` has how.
-const LISTS_MOVE_IN_ONE_PIECE: Correction = Correction {
-    wrong: "
-            p = NULL;
-        }
-    }
-
-    for (i = 0; i < count; ) {
-        if (dir < 0) {
-",
-    right: "
-            p = NULL;
-        }
-    }
-    if (airlock_moved(ctx, obj, to_pos, from_pos, count))
-        return 0;
-
-    for (i = 0; i < count; ) {
-        if (dir < 0) {
-",
-};
-
-/// A plain list whose last item is deleted, as `splice` does, stays one: each later use of it took
-/// a look-up by name.
-const LISTS_LOSE_THEIR_LAST: Correction = Correction {
-    wrong: "
-                    p->class_id == JS_CLASS_MAPPED_ARGUMENTS) {
-                    if (convert_fast_array_to_array(ctx, p))
-                        return -1;
-                    goto redo;
-                } else {
-                    return false;
-",
-    right: "
-                    p->class_id == JS_CLASS_MAPPED_ARGUMENTS) {
-                    if (p->class_id == JS_CLASS_ARRAY && idx == p->u.array.count - 1) {
-                        p->u.array.count = idx;
-                        JS_FreeValue(ctx, p->u.array.u.values[idx]);
-                        return true;
-                    }
-                    if (convert_fast_array_to_array(ctx, p))
-                        return -1;
-                    goto redo;
-                } else {
-                    return false;
-",
-};
-
-/// What a function in a round of `for (let i = 0; …)` calls `i` is that round's: `continue` went
-/// past the place where the names of a round are left to it, so that all rounds shared one.
-const ROUNDS_HAVE_A_LABEL: Correction = Correction {
-    wrong: "
-            int label_cont, label_break, label_body, label_test;
-",
-    right: "
-            int label_cont, label_break, label_body, label_test, label_round;
-",
-};
-const ROUNDS_ARE_ENTERED_BY_IT: Correction = Correction {
-    wrong: "
-            label_cont = new_label(s);
-            label_body = new_label(s);
-            label_break = new_label(s);
-
-            push_break_entry(s->cur_func, &break_entry,
-                             label_name, label_break, label_cont, 0);
-",
-    right: "
-            label_cont = new_label(s);
-            label_body = new_label(s);
-            label_break = new_label(s);
-            label_round = new_label(s);
-
-            push_break_entry(s->cur_func, &break_entry,
-                             label_name, label_break, label_round, 0);
-",
-};
-const ROUNDS_WITHOUT_AN_UPDATE_KEEP_IT: Correction = Correction {
-    wrong: "
-                break_entry.label_cont = label_cont = label_test;
-",
-    right: "
-                label_cont = label_test;
-",
-};
-const ROUNDS_LEAVE_THEIR_NAMES: Correction = Correction {
-    wrong: "
-            /* XXX: check continue case */
-",
-    right: "
-            emit_label(s, label_round);
-",
-};
-
 /// With the flag `v` some characters need a backslash in a class, and nowhere else: `/a-b/v`.
 const HYPHENS_OUTSIDE_CLASSES: Correction = Correction {
     wrong: "
@@ -447,115 +361,6 @@ const HYPHENS_OUTSIDE_CLASSES: Correction = Correction {
     case '-':
     case '|':
         if (s->unicode_sets && inclass) {",
-};
-
-/// `unshift` on a plain list moves what is there in one piece, as `push` has a short way too: item
-/// by item, 32,000 of them took two seconds.
-const LISTS_GROW_AT_THEIR_BEGINNING_IN_ONE_PIECE: Correction = Correction {
-    wrong: "
-    /* fast path for push on fast arrays */
-    if (likely(JS_VALUE_GET_TAG(this_val) == JS_TAG_OBJECT && !unshift)) {
-",
-    right: "
-    if (likely(JS_VALUE_GET_TAG(this_val) == JS_TAG_OBJECT)) {
-",
-};
-const ITEMS_AT_THE_BEGINNING_MAKE_ROOM: Correction = Correction {
-    wrong: "
-                    for(i = 0; i < argc; i++) {
-                        p->u.array.u.values[array_len + i] = js_dup(argv[i]);
-                    }
-                    p->u.array.count = new_len;
-",
-    right: "
-                    JSValue *items = p->u.array.u.values;
-                    if (!unshift)
-                        items += array_len;
-                    else if (argc > 0)
-                        memmove(items + argc, items, array_len * sizeof(*items));
-                    for(i = 0; i < argc; i++) {
-                        items[i] = js_dup(argv[i]);
-                    }
-                    p->u.array.count = new_len;
-",
-};
-
-/// A number of a few digits and nothing else is read where it stands. The engine's own reader
-/// multiplies powers of ten, and takes as long for `1` as for `1.7976931348623157e308`.
-const PLAIN_NUMBERS_ARE_READ_AT_ONCE: Correction = Correction {
-    wrong: "
-            flags = ATOD_ACCEPT_BIN_OCT | ATOD_ACCEPT_LEGACY_OCTAL |
-                ATOD_ACCEPT_UNDERSCORES | ATOD_ACCEPT_SUFFIX;
-            ret = js_atof(s->ctx, (const char *)p, (const char **)&p, 0,
-                          flags);
-",
-    right: "
-            if (airlock_plain_number(&p, &ret))
-                goto number_is_read;
-            flags = ATOD_ACCEPT_BIN_OCT | ATOD_ACCEPT_LEGACY_OCTAL |
-                ATOD_ACCEPT_UNDERSCORES | ATOD_ACCEPT_SUFFIX;
-            ret = js_atof(s->ctx, (const char *)p, (const char **)&p, 0,
-                          flags);
-        number_is_read:
-",
-};
-
-/// The heap is this guest's in any case: a function that is called by its address is one that
-/// each run enters into its table first.
-const BLOCKS_ARE_TAKEN_FROM_THE_HEAP: Correction = Correction {
-    wrong: "
-    b = rt->mf.js_malloc(rt->malloc_state.opaque,
-                         sizeof(JSMallocBlockHeader) + size);
-",
-    right: "
-    b = malloc(sizeof(JSMallocBlockHeader) + size);
-",
-};
-const EMPTY_BLOCKS_ARE_TAKEN_FROM_THE_HEAP: Correction = Correction {
-    wrong: "
-    b = rt->mf.js_calloc(rt->malloc_state.opaque, 1,
-                         sizeof(JSMallocBlockHeader) + size);
-",
-    right: "
-    b = calloc(1, sizeof(JSMallocBlockHeader) + size);
-",
-};
-const BLOCKS_GO_BACK_TO_THE_HEAP: Correction = Correction {
-    wrong: "
-            rt->mf.js_free(rt->malloc_state.opaque, b);
-",
-    right: "
-            free(b);
-",
-};
-const BLOCKS_GROW_IN_THE_HEAP: Correction = Correction {
-    wrong: "
-            nb = rt->mf.js_realloc(rt->malloc_state.opaque, b,
-                                   sizeof(JSMallocBlockHeader) + size);
-",
-    right: "
-            nb = realloc(b, sizeof(JSMallocBlockHeader) + size);
-",
-};
-const BLOCKS_SAY_HOW_LARGE_THEY_ARE: Correction = Correction {
-    wrong: "
-            size_t size = rt->mf.js_malloc_usable_size(b);
-",
-    right: "
-            size_t size = js__malloc_usable_size(b);
-",
-};
-
-/// Every function's code grew from one byte on, in ten steps up to a hundred.
-const CODE_BEGINS_WITH_ROOM: Correction = Correction {
-    wrong: "
-        if (size < new_size || size < s->allocated_size) /* overflow test */
-            new_allocated_size = new_size;
-",
-    right: "
-        if (size < new_size || size < s->allocated_size) /* overflow test */
-            new_allocated_size = new_size < 96 ? 96 : new_size;
-",
 };
 
 /// The text of a list that holds itself is empty where it comes to itself, as every other engine
