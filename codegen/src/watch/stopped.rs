@@ -85,13 +85,14 @@ fn turns(spots: &[Spot], last: &Last, spot: &Spot) -> String {
     let told = around.take(LOOPS_MAX).filter_map(|(at, rounds)| {
         let Spot { line, text, .. } = spots.get(*at)?;
         let rounds = rounds.unwrap_or_default();
-        Some(format!("in round {rounds} of `{text}` of line {line}"))
+        Some(format!("round {rounds} of `{text}` of line {line}"))
     });
     let told: Vec<_> = told.collect();
     if told.is_empty() {
         return String::new();
     }
-    format!("a second look found it {}", told.join(", "))
+    // It has bounds of its own, and the script itself may have been further.
+    format!("a second look came as far as {}", told.join(", in "))
 }
 
 /// Which functions call themselves or each other, in the order of the script. Those without a

@@ -204,7 +204,7 @@ fn where_a_script_was_stopped_is_what_it_said_last() {
     assert_eq!((round.line, round.column), (3, 3));
     assert_eq!(
         round.message,
-        "a second look found it in round 7 of `while (a)` of line 2"
+        "a second look came as far as round 7 of `while (a)` of line 2"
     );
     let deep = stopped(
         "look__00000000000000ab{\"at\":5,\"entered\":[4,4,4,4]}",
