@@ -15,7 +15,6 @@ mod differences;
 mod engine;
 mod guest;
 mod image;
-mod known_faults;
 mod large_pages;
 mod live;
 mod memory;

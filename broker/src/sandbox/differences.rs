@@ -28,7 +28,7 @@ pub enum Compared {
 
 use Compared::{LeftOut, Never, NotMadeUp, Unordered};
 
-pub const DIFFERENCES: [EngineDifference; 69] = [
+pub const DIFFERENCES: [EngineDifference; 65] = [
     EngineDifference {
         name: "words of errors",
         boa: "Boa's",
@@ -354,20 +354,6 @@ pub const DIFFERENCES: [EngineDifference; 69] = [
         compared: NotMadeUp,
     },
     EngineDifference {
-        name: "fields that write to their class",
-        boa: "`class T { static n = 0; id = T.n++ }` is made as specified, but for fields with `super` or keys that are computed, constructors with parameters that are taken apart or computed, and `super()` among operators: there such a write ends the run as a fault of the sandbox, which says what to write instead; a private field that is read before it is made is undefined",
-        quickjs: "as specified; reading it is a `TypeError`",
-        why: "a fault of Boa's: it holds on to the class meanwhile; other fields are made beside it",
-        compared: NotMadeUp,
-    },
-    EngineDifference {
-        name: "functions in the names of methods",
-        boa: "`class A { [(() => key)()]() {} }`: `key` is not found where it is a name of the script; in a function, `class { [key]() {} }` does not find a `key` from around the function: `const name = key` in the function first, and `[name]`, is right",
-        quickjs: "as specified",
-        why: "a fault of Boa's compiler",
-        compared: NotMadeUp,
-    },
-    EngineDifference {
         name: "members of `super()`",
         boa: "`super().x` is a syntax error",
         quickjs: "read",
@@ -473,13 +459,6 @@ pub const DIFFERENCES: [EngineDifference; 69] = [
         compared: LeftOut(&[&["123456789012345678901234567890n", "**"]]),
     },
     EngineDifference {
-        name: "iterators that ended in a pattern",
-        boa: "`[a, b, c] = items` asks for each name, also behind the end",
-        quickjs: "asks no more, as specified",
-        why: "a fault of Boa's compiler; only an iterator that counts can tell",
-        compared: NotMadeUp,
-    },
-    EngineDifference {
         name: "parameters that default values hold on to",
         boa: "`(x, f = () => x) => { x = 2; return f() }` answers 2, as specified",
         quickjs: "answers what was given",
@@ -513,13 +492,6 @@ pub const DIFFERENCES: [EngineDifference; 69] = [
         quickjs: "prints U+FFFD for the half, as in texts",
         why: "a fault of Boa's guest",
         compared: LeftOut(&[&["RegExp(", "ud83d"]]),
-    },
-    EngineDifference {
-        name: "functions in the keys of classes",
-        boa: "`class A { [f(x => x)]() {} }` is a `ReferenceError`, or ends the run as a fault of the sandbox",
-        quickjs: "as specified",
-        why: "a fault of Boa's compiler, and of what counts the depth of calls",
-        compared: NotMadeUp,
     },
     EngineDifference {
         name: "tags in brackets",

@@ -13,7 +13,6 @@ use wasmtime::{
 use super::Sandbox;
 use super::bounds::{GuestBounds, StopHandle, Stopped, Watch};
 use super::image::Loaded;
-use super::known_faults;
 use super::memory::LastWords;
 use super::reader::Reader;
 use super::shadow_stack;
@@ -212,7 +211,7 @@ impl Live {
                 console,
             },
             None => GuestStop::EngineFault {
-                why: known_faults::told(fault),
+                why: fault,
                 console,
             },
         }

@@ -28,3 +28,11 @@ fn jumps_lead_where_they_say_and_close_what_they_leave() {
         include_str!("language/jumps.txt"),
     );
 }
+
+#[test]
+fn names_are_found_where_they_stand() {
+    prints(
+        include_str!("language/names.js"),
+        include_str!("language/names.txt"),
+    );
+}

@@ -6,50 +6,39 @@
 //! text = text + more;    becomes   text = airlock_append(text , more/*airlock_append*/);
 //! function f() {…}    becomes   function f() {airlock_depth();…}
 //! () => …             becomes   () => airlock_depth()?0:…
-//! try {} catch {} finally {}    becomes   try{try {} catch {}} finally {}
 //! [...list]           becomes   airlock_list([...airlock_items(list)])
 //! { ...object }       becomes   { ...airlock_sweep()?0:object }
-//! class T { id = T.n++ }    becomes   class T { #make(){return class … { id = T.n++ }} }
 //! ```
 //!
 //! The first two are done where a text may become long ([`appends`], [`sums`]), the third in a
 //! function that may call itself in a script that catches errors ([`depth`]), then where the
-//! engine would jump to a wrong place ([`flow`]), where the items of a list come into a list
-//! ([`spreads`]), where much may be made, to ask whether the heap is full of what nobody has any
-//! more ([`sweeps`]), and for fields that may write to their class ([`fields`]); where a pattern
-//! has a rest, it is told what that leaves out ([`rests`]). No place and no source that a script
-//! or a report sees changes: columns are counted back, and `toString` of a function takes out
-//! what was put in.
+//! items of a list come into a list ([`spreads`]), and where much may be made, to ask whether the
+//! heap is full of what nobody has any more ([`sweeps`]). No place and no source that a script or
+//! a report sees changes: columns are counted back, and `toString` of a function takes out what
+//! was put in.
 
 mod append;
 mod appends;
 pub(crate) mod depth;
-mod fields;
-mod flow;
-mod keys;
-mod rests;
+mod marks;
 mod room;
 mod spans;
 mod spreads;
-mod statements;
 mod sums;
 mod sweeps;
 #[cfg(test)]
 mod tests;
-mod tokens;
 
-use boa_ast::scope::Scope;
 use boa_engine::object::JsObject;
 use boa_engine::{Context, JsResult, JsValue, NativeFunction, js_string};
 use boa_interner::Interner;
 use boa_parser::{Parser, Source};
 
 use crate::builtin;
-use crate::kept::Kept;
 use crate::run::Run;
 pub(crate) use room::Rooms;
 
-/// In larger scripts only jumps, rests and fields are changed.
+/// Larger scripts stay as they are.
 const SCRIPT_BYTES_MAX: usize = 256 * 1024;
 
 /// A script without any of these catches no error. An asynchronous generator is among them,
@@ -80,14 +69,12 @@ pub(crate) struct Shifts {
     names: Names,
 }
 
-/// What the functions are called, and how labels begin; the script has no such names.
+/// What the functions are called, and what marks what was put in; the script has no such names.
 #[derive(Debug, Default, Clone)]
 struct Names {
     append: String,
     depth: String,
-    names: String,
-    flow: String,
-    rest: String,
+    mark: String,
     sweep: String,
     items: String,
     list: String,
@@ -119,15 +106,14 @@ struct Edit {
 /// The script, changed; `None` when there is nothing to change, or when it is none that is
 /// read here.
 pub(crate) fn changed(script: &str) -> Option<Changed> {
-    let is_small = script.len() <= SCRIPT_BYTES_MAX;
-    let appends = is_small && script.contains("+=");
-    let sums = is_small && sums::is_likely(script);
-    let catches = is_small && CATCHING.iter().any(|word| script.contains(word));
-    let jumps = flow::is_likely(script);
-    let rests = rests::is_likely(script);
-    let fields = fields::is_likely(script);
-    let sweeps = is_small && sweeps::is_likely(script);
-    if !(appends || sums || catches || jumps || rests || fields || sweeps) {
+    if script.len() > SCRIPT_BYTES_MAX {
+        return None;
+    }
+    let appends = script.contains("+=");
+    let sums = sums::is_likely(script);
+    let catches = CATCHING.iter().any(|word| script.contains(word));
+    let sweeps = sweeps::is_likely(script);
+    if !(appends || sums || catches || sweeps) {
         return None;
     }
     let mut interner = Interner::default();
@@ -136,9 +122,6 @@ pub(crate) fn changed(script: &str) -> Option<Changed> {
     let body = parser
         .parse_function_body(&mut interner, false, true)
         .ok()?;
-    if script.contains("class") && keys::have_functions(&body) {
-        return None;
-    }
     let names = Names::unused_in(script, &interner);
     let mut edits = Vec::new();
     if catches {
@@ -155,46 +138,6 @@ pub(crate) fn changed(script: &str) -> Option<Changed> {
         edits.extend(spreads::edits(script, &names, &body));
         edits.extend(sweeps::edits(script, &names.sweep, &body));
     }
-    if jumps {
-        let given = (names.flow.as_str(), Some(names.names.as_str()));
-        edits.extend(flow::edits(script, given, &body).unwrap_or_default());
-    }
-    if rests {
-        edits.extend(rests::edits(script, &names, &body, &interner));
-    }
-    if fields {
-        let moved = fields::edits(script, &names.flow, &body, &interner);
-        edits.extend(moved.unwrap_or_default());
-    }
-    let mut made = with(edits, script, names)?;
-    made.asks_for_depth = asks_for_depth;
-    Some(made)
-}
-
-/// A module, of which only jumps and fields are changed.
-pub(crate) fn changed_module(script: &str) -> Option<Changed> {
-    let (jumps, fields) = (flow::is_likely(script), fields::is_likely(script));
-    if !(jumps || fields) {
-        return None;
-    }
-    let mut interner = Interner::default();
-    let mut parser = Parser::new(Source::from_bytes(script));
-    let module = parser.parse_module(&Scope::new_global(), &mut interner);
-    let module = module.ok()?;
-    let names = Names::unused_in(script, &interner);
-    let mut edits = Vec::new();
-    if jumps {
-        let jumps = flow::edits(script, (&names.flow, None), module.items());
-        edits.extend(jumps.unwrap_or_default());
-    }
-    if fields {
-        let moved = fields::edits(script, &names.flow, module.items(), &interner);
-        edits.extend(moved.unwrap_or_default());
-    }
-    with(edits, script, names)
-}
-
-fn with(mut edits: Vec<Edit>, script: &str, names: Names) -> Option<Changed> {
     if edits.is_empty() {
         return None;
     }
@@ -202,6 +145,7 @@ fn with(mut edits: Vec<Edit>, script: &str, names: Names) -> Option<Changed> {
     edits.sort_by_key(|edit| edit.start);
     let mut made = written(script, &edits)?;
     made.shifts.names = names;
+    made.asks_for_depth = asks_for_depth;
     Some(made)
 }
 
@@ -211,9 +155,7 @@ impl Names {
         Self {
             append: unused("airlock_append"),
             depth: unused("airlock_depth"),
-            names: unused("airlock_names"),
-            flow: unused("airlock_flow"),
-            rest: unused("airlock_rest"),
+            mark: unused("airlock_mark"),
             sweep: unused("airlock_sweep"),
             items: unused("airlock_items"),
             list: unused("airlock_list"),
@@ -272,7 +214,7 @@ fn written(script: &str, edits: &[Edit]) -> Option<Changed> {
 fn lines(text: &str) -> std::vec::IntoIter<&str> {
     let mut lines: Vec<&str> = Vec::new();
     let mut start = 0;
-    for (at, end) in text.match_indices(tokens::is_line_end) {
+    for (at, end) in text.match_indices(spans::is_line_end) {
         // `\r\n` is one.
         let is_second_of_two = end == "\n"
             && at == start
@@ -292,23 +234,22 @@ fn count(them: impl Iterator) -> u32 {
 
 impl Changed {
     /// What [`functions`] are called, in their order.
-    pub(crate) fn names(&self) -> [&str; 6] {
+    pub(crate) fn names(&self) -> [&str; 5] {
         let Names {
             append,
             depth,
-            names,
             sweep,
             items,
             list,
             ..
         } = &self.shifts.names;
-        [append, depth, sweep, items, list, names]
+        [append, depth, sweep, items, list]
     }
 }
 
 /// The length of what stands between, on one line.
 fn back(between: &str) -> u32 {
-    match between.contains(tokens::is_line_end) {
+    match between.contains(spans::is_line_end) {
         true => 0,
         false => count(between.chars()),
     }
@@ -333,30 +274,21 @@ impl Shifts {
         Some(column - cut.shift)
     }
 
-    /// The name that a function has in stacks.
-    pub(crate) fn name<'a>(&self, function: &'a str) -> &'a str {
-        let of_fields = function.strip_prefix(self.names.flow.as_str());
-        let of_class = of_fields.and_then(|of| of.strip_prefix('_'));
-        of_class
-            .filter(|_| !self.names.flow.is_empty())
-            .unwrap_or(function)
-    }
-
     /// Text of the script as it was written.
     fn restored(&self, text: &str) -> Option<String> {
         let Names {
             append,
             depth,
-            flow,
+            mark,
             sweep,
             list,
             ..
         } = &self.names;
-        let names = [append, depth, flow, sweep];
+        let names = [append, depth, mark, sweep];
         if append.is_empty() || !names.iter().any(|name| text.contains(name.as_str())) {
             return None;
         }
-        let text = flow::restored(text, flow)?;
+        let text = marks::restored(text, mark)?;
         let text = text.replace(&format!("{depth}();"), "");
         let text = text.replace(&format!("{depth}()?0:"), "");
         let text = text.replace(&sweeps::asking(sweep), "");
@@ -378,7 +310,7 @@ impl Shifts {
 }
 
 /// What a changed script is given.
-pub(crate) fn functions(context: &Context) -> JsResult<[JsObject; 6]> {
+pub(crate) fn functions(context: &Context) -> [JsObject; 5] {
     let natives = [
         append::append,
         depth::ask,
@@ -386,12 +318,10 @@ pub(crate) fn functions(context: &Context) -> JsResult<[JsObject; 6]> {
         spreads::items,
         spreads::list,
     ];
-    let [append, depth, sweep, items, list] = natives.map(|native| {
+    natives.map(|native| {
         let function = NativeFunction::from_fn_ptr(native).to_js_function(context.realm());
         JsObject::from(function)
-    });
-    let names = Kept::of(context)?.names_in.clone();
-    Ok([append, depth, sweep, items, list, names])
+    })
 }
 
 /// Takes out of the source of functions what was put in.

@@ -112,7 +112,7 @@ fn start_changed(
         false => depth_max + 1,
     });
     *run.shifts.borrow_mut() = changed.shifts;
-    let given = changed::functions(context)?.map(JsValue::from);
+    let given = changed::functions(context).map(JsValue::from);
     let outer = callable(&parsed.evaluate(context)?)?;
     let function = callable(&outer.call(&JsValue::undefined(), &given, context)?)?;
     let promise = function.call(&JsValue::undefined(), &[], context)?;
@@ -214,16 +214,11 @@ fn start_module(script: &str, run: &Run, context: &mut Context) -> Result<JsProm
     let name = run.script_name.borrow().clone();
     let bound = bind_async_default(script);
     let text = bound.as_deref().unwrap_or(script);
-    let changed = changed::changed_module(text).filter(|_| !run.as_written.get());
-    let text = changed.as_ref().map_or(text, |changed| &changed.text);
     let source = Source::from_bytes(text).with_path(Path::new(&name));
     let module = match Module::parse(source, None, context) {
         Ok(module) => module,
         Err(error) => return Err(explain_module(script, &error, run, context)),
     };
-    if let Some(changed) = changed {
-        *run.shifts.borrow_mut() = changed.shifts;
-    }
     let evaluated = module.load_link_evaluate(context);
     jobs::drain(run, context)?;
     // Linking fails at once, as does the first throw; anything else goes on as it may.

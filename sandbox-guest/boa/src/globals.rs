@@ -20,9 +20,6 @@ use crate::{
 
 type Native = fn(&JsValue, &[JsValue], &mut Context) -> JsResult<JsValue>;
 
-/// What this guest's prelude has besides: what the engine has no function for.
-const NAMES: (&str, &str) = ("names.js", include_str!("../../prelude/names.js"));
-
 /// Globals that do not exist here.
 const ABSENT: [&str; 5] = [
     "SharedArrayBuffer",
@@ -55,8 +52,7 @@ pub(crate) fn install(context: &mut Context) -> JsResult<Kept> {
     let engine_stack = kept::engine_stack(context)?;
     let natives = natives(context);
     let mut tool_error_prototype = JsObject::with_null_proto();
-    let mut names_in = JsObject::with_null_proto();
-    for (name, text) in prelude::FILES.into_iter().chain([NAMES]) {
+    for (name, text) in prelude::FILES {
         let source = Source::from_bytes(text).with_path(Path::new(name));
         let function = Script::parse(source, None, context)?.evaluate(context)?;
         let function = callable(&function)?;
@@ -65,12 +61,10 @@ pub(crate) fn install(context: &mut Context) -> JsResult<Kept> {
             let class = callable(&exported)?;
             let prototype = class.get(js_string!("prototype"), context)?;
             tool_error_prototype = prototype.as_object().ok_or_else(missing)?;
-        } else if name == "names.js" {
-            names_in = callable(&exported)?;
         }
     }
     let traps = stubs::traps(context);
-    let kept = Kept::gather(engine_stack, traps, tool_error_prototype, names_in, context)?;
+    let kept = Kept::gather(engine_stack, traps, tool_error_prototype, context)?;
     replace_json_parse(context)?;
     replace_math_random(context)?;
     counted::install(context)?;

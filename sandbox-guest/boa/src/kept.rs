@@ -26,8 +26,6 @@ pub(crate) struct Kept {
     /// The traps of every server's stub.
     pub(crate) stub_traps: JsObject,
     pub(crate) tool_error_prototype: JsObject,
-    /// Goes through the names of members as `for…in` does.
-    pub(crate) names_in: JsObject,
 }
 
 impl Kept {
@@ -41,7 +39,6 @@ impl Kept {
         error_stack: JsObject,
         stub_traps: JsObject,
         tool_error_prototype: JsObject,
-        names_in: JsObject,
         context: &mut Context,
     ) -> JsResult<Self> {
         let constructors = context.intrinsics().constructors();
@@ -74,7 +71,6 @@ impl Kept {
             proxy,
             stub_traps,
             tool_error_prototype,
-            names_in,
         })
     }
 }

@@ -12,6 +12,8 @@ mod changed;
 mod clock;
 mod collections;
 mod console;
+#[cfg(test)]
+mod corrected;
 mod counted;
 mod failure;
 mod forms;

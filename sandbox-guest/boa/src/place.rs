@@ -27,15 +27,14 @@ pub(crate) fn here(context: &Context, run: &Run) -> Vec<Place> {
         .collect()
 }
 
-/// Takes off a place what was put around the script and into it, and gives the function the
-/// name that the script has for it; `None` when it lies in the wrapper itself, or in what was
-/// put in.
+/// Takes off a place what was put around the script and into it; `None` when it lies in the
+/// wrapper itself, or in what was put in.
 pub(crate) fn in_script(run: &Run, place: Place) -> Option<Place> {
     let line = line_in_script(place.line, run.lines_before.get(), run.script_lines.get())?;
     let shifts = run.shifts.borrow();
     Some(Place {
-        function: shifts.name(&place.function).to_owned(),
         line,
         column: shifts.column(line, place.column)?,
+        ..place
     })
 }

@@ -32,6 +32,7 @@ t('l6', () => { var v; const fs = []; for (v of [1, 2]) fs.push(() => v); return
 t('r1', () => { const { a: { b }, ...rest } = { a: { b: 1 }, c: 2 }; return [b, rest]; });
 t('r2', () => { const k = () => 'a'; const { [k()]: { b }, ...rest } = { a: { b: 1 }, c: 2 }; return [b, rest]; });
 t('r3', () => { let o = {}; ({ a: o.x, b: [o.y], ...o.rest } = { a: 1, b: [2], c: 3 }); return o; });
+t('r4', () => { let n = 0; const s = { get a() { n++; return { b: 1 }; }, c: 1 }; const { a: { b }, ...rest } = s; return [n, rest]; });
 t('r5', () => { const { 0: [x], 1.5: { y }, ...rest } = { 0: [1], 1.5: { y: 2 }, z: 3 }; return [x, y, rest]; });
 t('length1', () => { const out = []; for (const x of [[4, 5, 6], [7, 8, 9], [1, 2]]) { x.length = 1; out.push(x, x[1] === undefined, x.length); } return out; });
 t('length2', () => { const out = []; for (const v of ['1', 2, '0']) { const l = [1, 2, 3]; l.length = v; out.push(l, typeof l.length); } return out; });

@@ -6,8 +6,6 @@ use boa_ast::expression::access::{PropertyAccess, PropertyAccessField};
 use boa_ast::expression::operator::assign::AssignTarget;
 use boa_ast::{Expression, Position, Spanned};
 
-use super::tokens::is_line_end;
-
 /// So many characters apart, it is known at which byte one stands.
 const STRIDE: usize = 64;
 
@@ -116,4 +114,8 @@ impl<'a> Text<'a> {
             _ => None,
         }
     }
+}
+
+pub(super) fn is_line_end(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}')
 }

@@ -19,7 +19,7 @@ use boa_engine::{Context, JsArgs, JsData, JsObject, JsResult, JsSymbol, JsValue,
 use boa_gc::{Finalize, Trace};
 
 use super::spans::Text;
-use super::{Edit, Names, flow};
+use super::{Edit, Names, marks};
 use crate::kept::Kept;
 use crate::{moving, room};
 
@@ -76,7 +76,7 @@ impl Finder<'_> {
     }
 
     fn open(&mut self, at: usize, name: &str) {
-        self.put(at, flow::marked(&self.names.flow, &format!("{name}("), ""));
+        self.put(at, marks::marked(&self.names.mark, &format!("{name}("), ""));
     }
 
     fn put(&mut self, at: usize, text: String) {

@@ -25,7 +25,7 @@ use boa_interner::{Interner, Sym, ToInternedString};
 use rustc_hash::FxHashSet;
 
 use super::appends::{Ends, is_sum, is_text};
-use super::{Edit, Names, flow};
+use super::{Edit, Names, marks};
 
 /// Whether a script may have such a sum.
 pub(super) fn is_likely(script: &str) -> bool {
@@ -173,7 +173,7 @@ impl Finder<'_> {
         let place = place.unwrap_or(start);
         let mut edits = Vec::new();
         let opening = format!("{}(", self.names.append).repeat(row.len() - 1);
-        let opening = flow::marked(&self.names.flow, &opening, "");
+        let opening = marks::marked(&self.names.mark, &opening, "");
         edits.push(put(start, start, opening, place));
         for pair in row.windows(2) {
             let [before, after] = pair else { return None };
@@ -183,7 +183,7 @@ impl Finder<'_> {
             if between.trim() != "+" {
                 return None;
             }
-            let comma = flow::marked(&self.names.flow, ",", "+");
+            let comma = marks::marked(&self.names.mark, ",", "+");
             edits.push(put(sign, sign + 1, comma, place));
             let end = self.ends.end(after)?;
             let close = format!("/*{}*/)", self.names.append);
@@ -216,7 +216,7 @@ impl Finder<'_> {
             return None;
         }
         let call = format!("={}({written},", self.names.append);
-        let call = flow::marked(&self.names.flow, &call, "+=");
+        let call = marks::marked(&self.names.mark, &call, "+=");
         let close = format!("/*{}*/)", self.names.append);
         let edits = [
             put(sign, sign + 2, call, start),

@@ -1,12 +1,12 @@
 //! Texts that grow by sums and in members.
 
-use super::super::{changed, flow};
+use super::super::{changed, marks};
 use super::{both, end, without_place_where_none_was_known};
 
 /// With what is put in written plainly: `<` for each call that begins, `|` for a sign, `>`.
 fn plainly(script: &str) -> Option<String> {
     let made = changed(script)?.text;
-    let mark = |text: &str, before| flow::marked("airlock_flow", text, before);
+    let mark = |text: &str, before| marks::marked("airlock_mark", text, before);
     let mut made = made
         .replace(&mark(",", "+"), "|")
         .replace("/*airlock_append*/)", ">");

@@ -1,6 +1,6 @@
 //! Lists that are spread, and what is asked where much may be made.
 
-use super::super::{changed, flow};
+use super::super::{changed, marks};
 use super::{both, end, without_place_where_none_was_known};
 
 #[test]
@@ -29,7 +29,7 @@ fn where_much_may_be_made_it_is_asked_whether_the_heap_is_full() {
     }
     let script = "return [1, ...a.b(2), ...c]";
     let made = changed(script).unwrap();
-    let mark = |text| flow::marked("airlock_flow", text, "");
+    let mark = |text| marks::marked("airlock_mark", text, "");
     let [list, items] = ["airlock_list(", "airlock_items("].map(mark);
     let close = "/*airlock_list*/)";
     let expected = format!("return {list}[1, ...{items}a.b(2){close}, ...{items}c{close}]{close}");

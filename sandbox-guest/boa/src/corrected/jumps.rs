@@ -1,8 +1,5 @@
 //! Jumps that the engine gets wrong by itself: what scripts come to, as it is specified.
 
-use super::super::{changed, changed_module};
-use super::{both, end, run};
-
 /// What all of these scripts begin with.
 const BEFORE: &str = "const log = []; const quiet = () => { try { throw 0 } catch {} };
 const each = (name, ...of) => ({ [Symbol.iterator]() { let at = 0; return {
@@ -12,9 +9,7 @@ const each = (name, ...of) => ({ [Symbol.iterator]() { let at = 0; return {
 
 #[track_caller]
 fn comes_to(script: &str, expected: &str) {
-    let whole: &'static str = format!("{BEFORE}{script}").leak();
-    let step = run(whole, false);
-    assert_eq!(end(&step).as_deref(), Ok(expected), "{script}");
+    super::comes_to(&format!("{BEFORE}{script}"), expected);
 }
 
 #[test]
@@ -186,79 +181,5 @@ fn an_error_in_a_loop_through_names_leaves_the_loops_around_alone() {
         ),
     ] {
         comes_to(script, expected);
-    }
-}
-
-#[test]
-fn places_and_words_of_errors_stay() {
-    for script in [
-        "try { f() } catch (e) { throw e } finally { }\nfunction f() { out: for (const a of [1]) for (const b of [1]) { if (a) null.x; break out } }",
-        "out: for (const a of [1]) { for (const b of [1]) { break out } } f(1)",
-        "for (const a of [1]) for (const k in { a: 1 }) k.x.y",
-        "try { throw new Error('é') } catch (e) { g(e) } finally { out: { for (const x of [1]) break out } }\nfunction g(e) { throw e }",
-        "out: for (const a of [1]) for (const b of [1]) { break out; let a; let a }",
-        "for (const a of [1]) { break out }",
-        "out: for (const a of [1]) { (() => { break out })() }",
-    ] {
-        let [changed, as_written] = both(script);
-        assert_eq!(end(&changed), end(&as_written), "{script}");
-        assert!(end(&changed).is_err(), "{script}");
-    }
-}
-
-#[test]
-fn every_line_end_and_module_is_read() {
-    let script = "const log = [];\r\nfor (const a of [1, 2]) {\r\n  out: for (const b of [1])\r\n    for (const c of [1]) {\r\n      log.push(a)\r\n      break out\r\n    }\r\n}\r\nconst t = '\u{2028}'; // \u{2029}\nreturn log";
-    assert_eq!(end(&run(script, false)).as_deref(), Ok("[1,2]"));
-    let module = "const log = [];\nexport default function main() { for (const a of [1, 2]) { out: for (const b of [1]) for (const c of [1]) { log.push(a); break out } } return [log, String(main).includes('/' + '*')] }";
-    assert!(changed_module(module).is_some());
-    assert_eq!(end(&run(module, false)).as_deref(), Ok("[[1,2],false]"));
-}
-
-#[test]
-fn what_the_engine_gets_right_is_not_changed() {
-    for script in [
-        "try { f() } catch { }",
-        "try { f() } finally { }",
-        "const f = (a) => { try { try { if (a) return 1; return 2 } finally { } } finally { } }",
-        "out: for (const a of [1]) { if (a) break out; for (const b of [1]) continue out }",
-        "out: for (const a of [1]) { for (;;) { break out } }",
-        "for (const a of [1]) break\nconst breaks = 'break out'",
-        "for (const k in { a: 1 }) for (const x of [1]) f(x in o)",
-    ] {
-        assert!(changed(script).is_none(), "{script}");
-    }
-}
-
-#[test]
-fn statements_end_where_they_end() {
-    for (body, rest) in [
-        ("f(x)\n", "log.push(1)"),
-        ("f(x);", "log.push(1)"),
-        ("f\n(x)\n", "log.push(1)"),
-        ("y = x\n+ x\n", "log.push(1)"),
-        ("y = `a`\n", "++y"),
-        ("y = () => {}\n", "(1, 2)"),
-        ("y = function () {}\n", "log.push(1)"),
-        ("y++\n", "log.push(1)"),
-        ("if (x) f(x)\nelse f(y)\n", "log.push(1)"),
-        ("do f(x)\nwhile (0)", "log.push(1)"),
-        ("do f(x); while (0)", "; log.push(1)"),
-        ("{ f(x) }", "[1].length"),
-        ("try { f(x) } catch {}", "log.push(1)"),
-        (
-            "y = { a() { return 1 } }\n",
-            "class A { static { y = 1 } m() {} }",
-        ),
-        (
-            "y = class { static { f(1) } get x() { return 1 } }\n",
-            "y = 1",
-        ),
-    ] {
-        let script = format!(
-            "let y = 1; const f = () => {{}}; const log = []; for (const a of [1, 2]) {{ out: for (const b of [1]) for (const x of [1]) if (log.length < 9) {{ log.push(a); break out }} else {body}{rest}\n}} return log.filter((x) => x).length > 1"
-        );
-        let step = run(script.leak(), false);
-        assert_eq!(end(&step).as_deref(), Ok("true"), "{body}");
     }
 }
