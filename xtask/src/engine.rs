@@ -1,6 +1,7 @@
 //! `cargo xtask engine quickjs`: makes the image of the second guest. Its engine
 //! is C, so this needs a C compiler for Wasm, which the build itself must not;
-//! what is made here the next build finds and carries.
+//! what is made here the next build finds and carries. `--twice` makes it again
+//! in another folder and wants the same bytes.
 
 mod compiler;
 mod digests;
@@ -30,15 +31,16 @@ const DIGESTS: &str = "sandbox-guest/quickjs/digests";
 const MADE_FROM: &str = "made-from";
 
 pub(crate) fn run(words: &[&str]) -> Result<()> {
-    let accept = match words {
-        ["quickjs"] => false,
-        ["quickjs", "--accept"] => true,
+    let (accept, twice) = match words {
+        ["quickjs"] => (false, false),
+        ["quickjs", "--accept"] => (true, false),
+        ["quickjs", "--twice"] => (false, true),
         ["quickjs", "--find"] => {
             let compiler = Compiler::find(&guest_target().join("engines/tools"))?;
             println!("{}", compiler.label);
             return Ok(());
         }
-        _ => bail!("usage: cargo xtask engine quickjs [--accept | --find]"),
+        _ => bail!("usage: cargo xtask engine quickjs [--accept | --twice | --find]"),
     };
     let guests = guest_target();
     let made = guests.join("engines/quickjs").join(host()?);
@@ -49,27 +51,58 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     let sources = Sources::read()?;
     let compiler = Compiler::find(&guests.join("engines/tools"))?;
     let label = format!("{}, {}", compiler.label, rustc_version()?);
-    eprintln!("building the guest ({label})");
-    let guest = build_guest(&guests, &compiler)?;
     eprintln!("building the factory");
     let factory = build_factory(&guests)?;
-    eprintln!("pressing the guest into an image");
-    let mut press = Command::new(factory);
-    press.arg(guest).arg(host()?).arg(&made).arg("quickjs");
-    finish(press, "pressing the guest into an image")?;
-
-    let module = fs::read(made.join("quickjs.wasm"))?;
+    eprintln!("building the guest ({label})");
+    let module = make(&guests.join("quickjs"), &made, &compiler, &factory)?;
+    if twice {
+        eprintln!("building it again in another folder");
+        make_again(&guests.join("again"), &module, &compiler, &factory)?;
+    }
     let digest = hex(&Sha256::digest(&module));
     println!("quickjs.wasm  {} bytes  sha256:{digest}", module.len());
     let line = format!("{} {digest} {label}", sources.stamp());
-    hold_against_committed(&line, accept)?;
+    hold_against_committed(&line, accept, twice)?;
     fs::write(made.join(MADE_FROM), sources.text())?;
     println!("made in {}; the next build carries it", made.display());
     Ok(())
 }
 
+/// The image's module, with all that belongs to it in `made`.
+fn make(target: &Path, made: &Path, compiler: &Compiler, factory: &Path) -> Result<Vec<u8>> {
+    let guest = build_guest(target, compiler)?;
+    let mut press = Command::new(factory);
+    press.arg(guest).arg(host()?).arg(made).arg("quickjs");
+    finish(press, "pressing the guest into an image")?;
+    Ok(fs::read(made.join("quickjs.wasm"))?)
+}
+
+/// Makes all of it from nothing in this folder, which is gone afterwards, and wants the bytes
+/// that are there.
+fn make_again(folder: &Path, module: &[u8], compiler: &Compiler, factory: &Path) -> Result<()> {
+    let _ = fs::remove_dir_all(folder);
+    let made = folder.join("made");
+    fs::create_dir_all(&made)?;
+    let again = make(&folder.join("built"), &made, compiler, factory)?;
+    if let Some(place) = first_difference(module, &again) {
+        bail!(
+            "two builds in two folders differ from byte {place} on ({} and {} bytes); see {}",
+            module.len(),
+            again.len(),
+            folder.display()
+        );
+    }
+    println!("two builds in two folders made the same bytes");
+    fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))
+}
+
+fn first_difference(one: &[u8], other: &[u8]) -> Option<usize> {
+    let alike = one.iter().zip(other).take_while(|(a, b)| a == b).count();
+    (alike < one.len().max(other.len())).then_some(alike)
+}
+
 /// The same sources and compilers make the same bytes, wherever they lie.
-fn hold_against_committed(line: &str, accept: bool) -> Result<()> {
+fn hold_against_committed(line: &str, accept: bool, is_wanted: bool) -> Result<()> {
     let path = paths::root().join(DIGESTS);
     let committed = fs::read_to_string(&path).unwrap_or_default();
     if accept {
@@ -79,6 +112,9 @@ fn hold_against_committed(line: &str, accept: bool) -> Result<()> {
     }
     match digests::judge(&committed, line)? {
         Held::Same => {}
+        Held::NewSources if is_wanted => bail!(
+            "{DIGESTS} has no digest for these sources; `cargo xtask engine quickjs --accept` writes it"
+        ),
         Held::NewSources => eprintln!(
             "warning: no digest is committed for these sources; `cargo xtask engine quickjs --accept` writes it"
         ),
@@ -90,10 +126,9 @@ fn hold_against_committed(line: &str, accept: bool) -> Result<()> {
     Ok(())
 }
 
-fn build_guest(guests: &Path, compiler: &Compiler) -> Result<PathBuf> {
-    let target = guests.join("quickjs");
+fn build_guest(target: &Path, compiler: &Compiler) -> Result<PathBuf> {
     have_wasm_target()?;
-    let mut cargo = nested_cargo("sandbox-guest/quickjs", &target);
+    let mut cargo = nested_cargo("sandbox-guest/quickjs", target);
     cargo.args(["rustc", "--locked", "--lib", "--profile", "guest"]);
     cargo.args(["--target", WASM_TARGET, "--"]);
     // As with the first guest: the shadow stack lies below everything else.
@@ -103,7 +138,7 @@ fn build_guest(guests: &Path, compiler: &Compiler) -> Result<PathBuf> {
     // No path of this machine goes into the module.
     let places = [
         (cargo_home(), "/cargo"),
-        (Some(target.clone()), "/target"),
+        (Some(target.to_owned()), "/target"),
         (Some(paths::root()), "/airlock"),
     ];
     let (mut rust, mut c) = (Vec::new(), compiler.flags.to_owned());
