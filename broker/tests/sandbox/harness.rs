@@ -38,8 +38,9 @@ pub const LIMITS: GuestLimits = GuestLimits {
     recursion_max: 2_000,
 };
 
+/// More time than any script takes that is not stopped, on a slow machine too.
 pub const BOUNDS: GuestBounds = GuestBounds {
-    cpu_ms_max: 2_000,
+    cpu_ms_max: 20_000,
     memory_bytes_max: 64 * 1024 * 1024,
     deadline_at_ms: u64::MAX,
 };
