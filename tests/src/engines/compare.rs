@@ -82,7 +82,7 @@ impl Pair {
             boa: line(&boa),
             quickjs: line(&quickjs),
         };
-        match known::is_known(&difference) {
+        match known::is_known(&difference, &statements) {
             true => Compared::Open,
             false => Compared::Different(Box::new(difference)),
         }
@@ -103,7 +103,7 @@ fn lines(shown: Shown, script: &str) -> Vec<String> {
     lines.push(match shown.end {
         End::Done(value) => format!("done {value}"),
         End::Failed(error) => {
-            let said = match script.contains(&error.message) || !error.code.is_empty() {
+            let said = match is_said(&error.message, script) || !error.code.is_empty() {
                 true => error.message,
                 false => String::new(),
             };
@@ -143,9 +143,16 @@ fn without_engines_words(line: &str, script: &str) -> String {
 /// As the console shows an error: its name, and what it says.
 fn without_headlines_words(line: &str, script: &str) -> String {
     match line.split_once("Error: ") {
-        Some((before, words)) if !script.contains(words) => format!("{before}Error"),
+        Some((before, words)) if !is_said(words, script) => format!("{before}Error"),
         _ => line.to_owned(),
     }
+}
+
+/// Whether a script says this in quotes: an engine's words may be a name in it by chance.
+fn is_said(words: &str, script: &str) -> bool {
+    ['\'', '"', '`']
+        .iter()
+        .any(|quote| script.contains(&format!("{quote}{words}{quote}")))
 }
 
 fn own_words<'a>(words: &'a str, script: &str) -> &'a str {

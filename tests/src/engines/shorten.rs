@@ -1,6 +1,7 @@
 //! A difference with as little of its script as still shows one.
 
 use super::compare::{Compared, Difference, Pair};
+use super::known;
 use super::making::Made;
 
 /// Comparisons that one shortening may take.
@@ -116,6 +117,10 @@ impl Search<'_> {
     /// Whether these statements differ in the same way. If so they are what was found.
     fn take(&mut self, statements: Vec<String>) -> bool {
         self.tries += 1;
+        let is_new = |script: &str| known::is_never_made_up(script);
+        if is_new(&statements.join("\n")) && !is_new(&self.found.made.statements.join("\n")) {
+            return false;
+        }
         let made: Made = self.found.made.with(statements);
         match self.pair.compare(&made) {
             Compared::Different(found) if is_alike(&found, &self.found) => {

@@ -195,9 +195,8 @@ impl Writer {
             _ if is_about(name) => {}
             _ => self.place = Place::default(),
         }
-        let is_block = name == "block" || name == "loopblock" || name.ends_with("body");
+        let is_block = is_block(name);
         if is_block {
-            self.hidden.clear();
             let mut declared = Vec::new();
             if name != "block" && name != "loopblock" {
                 declared.append(&mut self.params);
@@ -246,6 +245,7 @@ impl Writer {
         let mut text = String::new();
         let mut rest = way;
         let mut fresh = String::new();
+        let outside = self.hidden.len();
         while let Some((before, after)) = rest.split_once('‹') {
             text.push_str(before);
             let (name, after) = after.split_once('›').unwrap_or((after, ""));
@@ -266,7 +266,16 @@ impl Writer {
                     text.push_str(&self.fresh.to_string());
                 }
                 name => {
+                    // Where a block begins, what this way declares is there. What ways around it
+                    // declare is not: a function in the head of a loop runs before its names are.
+                    let heads = self.hidden.clone();
+                    if is_block(name) {
+                        self.hidden.truncate(outside);
+                    }
                     let written = self.write(name, depth);
+                    if is_block(name) {
+                        self.hidden = heads;
+                    }
                     text.push_str(&written);
                 }
             }
@@ -310,6 +319,10 @@ impl Writer {
         self.hidden.push(name);
         name.to_owned()
     }
+}
+
+fn is_block(name: &str) -> bool {
+    name == "block" || name == "loopblock" || name.ends_with("body")
 }
 
 /// What statements are about: the beginnings.
