@@ -36,3 +36,11 @@ fn names_are_found_where_they_stand() {
         include_str!("language/names.txt"),
     );
 }
+
+#[test]
+fn names_are_declared_where_others_stand() {
+    prints(
+        include_str!("language/declared.js"),
+        include_str!("language/declared.txt"),
+    );
+}
