@@ -1,6 +1,7 @@
 //! `subscriptions/listen` of the newer era: a request that stays open. It is
 //! acknowledged first, told when the list of tools, of groups or of tags is another one, or what
-//! offered servers have besides, and answered when serving ends.
+//! offered servers have besides, and answered when serving ends or its host
+//! says nothing more.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -125,6 +126,7 @@ pub(super) async fn listen(desk: &Desk, request: &Request) -> Result<Value, Refu
         () = telling => {}
         _ = desk.ending().wanted() => {}
         _ = request.cancel.cancelled() => {}
+        () = request.session.silent() => {}
     }
     Ok(json!({ "_meta": id }))
 }

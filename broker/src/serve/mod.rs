@@ -48,6 +48,7 @@ use crate::broker::Broker;
 use crate::carrier::Declared;
 use desk::Desk;
 use shelf::Shelf;
+use stdio::Parting;
 
 pub use http::{BadOauth, BadToken, Gate, OauthSettings, ResourceServer, url};
 pub use offered::{BadOffer, Offer, Offers};
@@ -109,7 +110,7 @@ impl Serve {
         input: impl AsyncRead + Unpin,
         output: impl AsyncWrite + Unpin + Send + 'static,
     ) -> io::Result<()> {
-        stdio::serve(self.desk.clone(), input, output).await
+        stdio::serve(self.desk.clone(), input, output, Parting::default()).await
     }
 
     /// Serves any number of hosts over streamable HTTP, until it is dropped.

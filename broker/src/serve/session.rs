@@ -9,7 +9,7 @@ use airlock_core::flow::{Carried, Labels};
 use airlock_core::id::{Digest, ServerName, ToolId};
 use airlock_core::session::{Disclosed, Session, TooOften};
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use super::feed::Feed;
 use super::news::{Batch, SUBSCRIPTIONS_MAX, Subscription, Subscriptions};
@@ -40,6 +40,8 @@ pub(super) struct HostSession {
     pub(super) feed: Feed,
     /// Calls that are worked on.
     pub(super) room: Arc<Semaphore>,
+    /// The host says nothing more.
+    silent: watch::Sender<bool>,
     state: Mutex<State>,
     settings: Settings,
 }
@@ -76,6 +78,7 @@ impl HostSession {
             open: OpenRequests::default(),
             feed: Feed::default(),
             room: Arc::new(Semaphore::new(settings.calls_in_flight_max)),
+            silent: watch::Sender::new(false),
             state: Mutex::new(State {
                 session: Session::new(settings.fetch_rate, now_ms),
                 listed: None,
@@ -292,6 +295,26 @@ impl HostSession {
         if let Some(cancel) = self.lock().requests.remove(id) {
             cancel.cancel(why);
         }
+    }
+
+    /// The host says nothing more: requests that would stay open end.
+    pub(super) fn fall_silent(&self) {
+        self.silent.send_replace(true);
+    }
+
+    /// Waits until the host says nothing more.
+    pub(super) async fn silent(&self) {
+        // The sender lives in `self`.
+        let _ = self.silent.subscribe().wait_for(|it| *it).await;
+    }
+
+    /// What is worked on ends now, and is still answered.
+    pub(super) fn end_all(&self, why: &str) {
+        let state = self.lock();
+        state
+            .requests
+            .values()
+            .for_each(|cancel| cancel.cancel(why));
     }
 
     /// The host is gone.

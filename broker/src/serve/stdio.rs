@@ -4,11 +4,14 @@
 use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use super::desk::Desk;
 use super::news;
@@ -19,14 +22,37 @@ use super::session::{Begun, HostSession};
 use crate::upstream::jsonrpc::{self, Incoming};
 use crate::upstream::lines::{Line, Lines};
 
-/// Serves until the input ends; whatever is still worked on then is cancelled.
+/// How long hosts that say nothing more are still answered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parting {
+    /// What was read has this long to end by itself,
+    pub(super) by_itself: Duration,
+    /// then this long to end as cancelled,
+    pub(super) as_cancelled: Duration,
+    /// and the host this long to read what was said.
+    pub(super) read: Duration,
+}
+
+impl Default for Parting {
+    fn default() -> Self {
+        Self {
+            by_itself: Duration::from_secs(1),
+            as_cancelled: Duration::from_millis(500),
+            read: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Serves until the input ends. What was read is answered; what takes too long for that is
+/// answered as cancelled.
 pub(super) async fn serve(
     desk: Desk,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
+    parting: Parting,
 ) -> io::Result<()> {
     let (outbox, queue) = mpsc::channel(OUTBOX_MESSAGES);
-    let writer = tokio::spawn(write_all(output, queue));
+    let mut writer = tokio::spawn(write_all(output, queue));
     let session = HostSession::new("stdio".into(), desk.settings(), desk.now_ms());
     let connection = Connection {
         desk,
@@ -34,20 +60,51 @@ pub(super) async fn serve(
         peer: Peer::new(outbox),
     };
     let ending = connection.desk.clone();
-    let read = tokio::select! {
-        read = connection.read_all(input) => {
-            connection.session.cancel_all("the host is gone");
-            read
-        }
-        () = ending.runs_ended() => Ok(()),
-        () = connection.tell_changes() => Ok(()),
+    let (read, is_over) = tokio::select! {
+        read = connection.read_all(input) => (read, true),
+        () = ending.runs_ended() => (Ok(()), false),
+        () = connection.tell_changes() => (Ok(()), false),
     };
+    let session = Arc::clone(&connection.session);
+    // The writer ends when nobody has anything to say any more.
     drop(connection);
-    let written = writer
-        .await
-        .unwrap_or_else(|error| Err(io::Error::other(error)));
-    read.and(written)
+    let written = if is_over {
+        last_words(&session, &mut writer, parting).await
+    } else {
+        writer.await
+    };
+    read.and(written.unwrap_or_else(|error| Err(io::Error::other(error))))
 }
+
+/// The host says nothing more and may still read.
+async fn last_words(
+    session: &HostSession,
+    writer: &mut Writer,
+    parting: Parting,
+) -> <Writer as Future>::Output {
+    session.fall_silent();
+    let mut written = timeout(parting.by_itself, &mut *writer).await;
+    if written.is_err() {
+        session.end_all(HOST_IS_GONE);
+        written = timeout(parting.as_cancelled, &mut *writer).await;
+    }
+    session.cancel_all(HOST_IS_GONE);
+    match written {
+        Ok(written) => written,
+        Err(_) => match timeout(parting.read, &mut *writer).await {
+            Ok(written) => written,
+            Err(_) => {
+                // A host that does not read its answers keeps nobody here.
+                writer.abort();
+                Ok(Ok(()))
+            }
+        },
+    }
+}
+
+const HOST_IS_GONE: &str = "the host is gone";
+
+type Writer = JoinHandle<io::Result<()>>;
 
 struct Connection {
     desk: Desk,

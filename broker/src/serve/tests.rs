@@ -11,6 +11,7 @@ mod host;
 mod http;
 mod listening;
 mod offering;
+mod parting;
 mod protocol;
 mod runs;
 mod wire;

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,6 +17,7 @@ use super::wire::post_and_hear;
 use crate::broker::{Broker, Builder, InProcessTool, ToolFailure};
 use crate::config::Server;
 use crate::scratch::Scratch;
+use crate::serve::stdio::{self, Parting};
 use crate::serve::{Gate, Serve, Settings, rpc};
 use crate::upstream::Era;
 use crate::upstream::era::MODERN_VERSION;
@@ -171,6 +173,15 @@ impl House {
     /// What changed is looked at.
     pub(super) async fn renew(&self) {
         self.serve.ready(broker(&self.scratch).await);
+    }
+
+    /// Serves one host over any two streams, until that ends.
+    pub(super) async fn over(
+        &self,
+        (input, output): (DuplexStream, DuplexStream),
+        parting: Parting,
+    ) -> io::Result<()> {
+        stdio::serve(self.serve.desk.clone(), input, output, parting).await
     }
 
     /// Ends serving, for all hosts.
