@@ -21,6 +21,30 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     Patience::default().closest(word, candidates)
 }
 
+/// The same for `server.tool`. What names share with every tool of their server says nothing: a
+/// known server's tools are compared by their own names, and all names only where there is no
+/// such server.
+pub fn closest_tool<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let all: Vec<&str> = candidates.into_iter().collect();
+    let Some((server, tool)) = word.split_once('.') else {
+        return closest(word, all);
+    };
+    let of_server = all.iter().filter_map(|it| {
+        let own = it.strip_prefix(server)?.strip_prefix('.')?;
+        Some((own, *it))
+    });
+    let of_server: Vec<(&str, &str)> = of_server.collect();
+    if of_server.is_empty() {
+        return closest(word, all);
+    }
+    let meant = closest(tool, of_server.iter().map(|(own, _)| *own))?;
+    let whole = of_server.iter().find(|(own, _)| *own == meant);
+    whole.map(|(_, whole)| *whole)
+}
+
 /// How much more may be compared for one report. Whoever writes a script decides how many words
 /// it gets wrong and how many others there are; behind a bound the rest is told without a guess.
 #[derive(Debug)]
@@ -151,6 +175,21 @@ mod tests {
         check("delete", &["owner", "repo"], None);
         check("", &["owner"], None);
         check("x", &["", "日本語"], None);
+    }
+
+    #[test]
+    fn a_tool_is_compared_with_those_of_its_server_by_its_own_name() {
+        let tools = ["mail.send", "mail.slow_echo", "files.search", "server:mail"];
+        for (word, expected) in [
+            ("mail.sned", Some("mail.send")),
+            // Nearly all of it is what every tool of that server begins with.
+            ("mail.nope", None),
+            ("mail.search", None),
+            ("mial.send", Some("mail.send")),
+            ("server:mall", Some("server:mail")),
+        ] {
+            assert_eq!(closest_tool(word, tools), expected, "{word}");
+        }
     }
 
     #[test]

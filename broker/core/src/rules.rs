@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use codegen::canonical;
-use codegen::closest::closest;
+use codegen::closest::closest_tool;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -233,7 +233,7 @@ impl Rules {
             .collect();
         let idle = |rule: &&Rule| !ids.iter().any(|(_, id)| rule.pattern.matches(id));
         let closest = |rule: &Rule| {
-            let word = closest(
+            let word = closest_tool(
                 rule.pattern.as_str(),
                 ids.iter().map(|(text, _)| text.as_str()),
             )?;

@@ -7,6 +7,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::options::{StateOptions, StateView, usage};
+use super::screen::Screen;
 use super::{Outcome, exit, print, print_json};
 use crate::clock::Clock;
 use crate::config::Environment;
@@ -73,6 +74,9 @@ pub(super) fn run(command: GrantsCommand, environment: &Environment) -> Outcome 
             } else {
                 let row = |(_, shared, kept): &Entry<'_>| render::grant_line(kept, shared, now_ms);
                 print(&chosen.iter().map(row).collect::<String>())?;
+                if chosen.is_empty() {
+                    Screen::of_process(environment, false).remark(none(all));
+                }
             }
             Ok(exit::DONE)
         }
@@ -101,6 +105,14 @@ pub(super) fn run(command: GrantsCommand, environment: &Environment) -> Outcome 
             }
             Ok(exit::DONE)
         }
+    }
+}
+
+fn none(all: bool) -> &'static str {
+    if all {
+        "there is no grant\n"
+    } else {
+        "no grant is open; --all lists those that are over too\n"
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) struct RuleOptions {
     /// Calls that are made without asking, such as 'fs.read_*'
     #[arg(long, value_name = "PATTERN")]
     allow: Vec<String>,
-    /// Calls that somebody at the terminal is asked about
+    /// Calls that somebody is asked about
     #[arg(long, value_name = "PATTERN")]
     ask: Vec<String>,
     /// Calls that are not made
@@ -85,10 +85,10 @@ pub(super) struct LimitOptions {
     #[arg(long, value_name = "SIZE")]
     memory: Option<String>,
     /// Calls of one run [default: 1000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_calls: Option<String>,
     /// Calls at the same time [default: 16]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_in_flight: Option<String>,
     /// Console output that is kept [default: 256KiB]
     #[arg(long, value_name = "SIZE")]

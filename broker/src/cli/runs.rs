@@ -10,11 +10,14 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::options::{StateOptions, StateView, usage};
+use super::screen::Screen;
 use super::{Outcome, exit, print, print_json};
 use crate::clock::utc;
 use crate::config::Environment;
 use crate::journal_file::{JournalError, StateDir};
 use crate::render::{self, escape};
+
+const LISTS_RUNS: &str = "`airlock runs list` lists the runs that there are";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum RunsCommand {
@@ -35,7 +38,7 @@ pub(super) enum RunsCommand {
     },
     /// Whether a run's journal is whole, and which calls are in doubt
     Verify {
-        /// The run's id, its beginning, or a journal's file; all runs when there is none
+        /// The run's id, its beginning, or a journal's file (.jsonl); all runs when there is none
         run: Option<String>,
         #[command(flatten)]
         common: StateView,
@@ -51,9 +54,11 @@ impl RunsCommand {
 }
 
 pub(super) fn run(command: RunsCommand, environment: &Environment) -> Outcome {
+    let screen = Screen::of_process(environment, false);
     match command {
         RunsCommand::List { number, common } => {
-            list(&state(common.state, environment)?, number, common.json)
+            let state = state(common.state, environment)?;
+            list(&state, number, common.json, &screen)
         }
         RunsCommand::Show { run, common } => {
             show(&state(common.state, environment)?, &run, common.json)
@@ -62,7 +67,7 @@ pub(super) fn run(command: RunsCommand, environment: &Environment) -> Outcome {
             let state = state(common.state, environment)?;
             match run {
                 Some(run) => verify::one(&state, &run, common.json),
-                None => verify::all(&state, common.json),
+                None => verify::all(&state, common.json, &screen),
             }
         }
     }
@@ -72,8 +77,8 @@ fn state(options: StateOptions, environment: &Environment) -> Result<StateDir, P
     Ok(StateDir::new(options.load(environment)?.state_dir))
 }
 
-fn list(state: &StateDir, number: usize, is_json: bool) -> Outcome {
-    let runs = state.runs_newest_first().map_err(unreadable)?;
+fn list(state: &StateDir, number: usize, is_json: bool, screen: &Screen) -> Outcome {
+    let runs = listed(state, is_json, screen)?;
     let rows: Vec<Row> = runs
         .iter()
         .take(number)
@@ -85,8 +90,23 @@ fn list(state: &StateDir, number: usize, is_json: bool) -> Outcome {
         )?;
     } else {
         print(&rows.iter().map(Row::text).collect::<String>())?;
+        if rows.len() < runs.len() {
+            let (shown, all) = (rows.len(), runs.len());
+            screen.remark(&format!("{shown} of {all} runs; --number says how many\n"));
+        }
     }
     Ok(exit::DONE)
+}
+
+/// All runs, newest first; that there is none is said to whoever reads no JSON.
+fn listed(state: &StateDir, is_json: bool, screen: &Screen) -> Result<Vec<RunId>, Problem> {
+    let runs = state.runs_newest_first().map_err(unreadable)?;
+    if runs.is_empty() && !is_json {
+        let folder = state.path().display().to_string();
+        let folder = escape::line(&folder);
+        screen.remark(&format!("there is no journal of a run in {folder}\n"));
+    }
+    Ok(runs)
 }
 
 /// One run in a list, from the two ends of its journal.
@@ -137,7 +157,10 @@ impl Row {
             .map(|line| utc(line.at_ms))
             .unwrap_or_default();
         let calls = match self.ended.as_ref().map(|line| &line.body) {
-            Some(Body::Ended(ended)) => format!("{} calls", ended.usage.calls),
+            Some(Body::Ended(ended)) => match ended.usage.calls {
+                1 => "1 call ".to_owned(),
+                calls => format!("{calls} calls"),
+            },
             _ => String::new(),
         };
         let script = escape::brief(self.script().unwrap_or("?"), 40);
@@ -297,10 +320,13 @@ fn status_word(status: Status) -> String {
 
 pub(super) fn unreadable(error: JournalError) -> Problem {
     match error {
-        JournalError::Unknown { .. } | JournalError::Ambiguous { .. } => usage(
-            "there is no such run",
+        JournalError::Unknown { .. } => {
+            usage("there is no such run", error.to_string(), LISTS_RUNS)
+        }
+        JournalError::Ambiguous { .. } => usage(
+            "it is not clear which run is meant",
             error.to_string(),
-            "`airlock runs list` lists the runs that there are",
+            LISTS_RUNS,
         ),
         JournalError::Io { .. } => Problem::new(
             "journal-unreadable",

@@ -33,7 +33,7 @@ enum Unit {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadLimit {
-    #[error("there is no limit `{name}`{}", closest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
+    #[error("there is no limit `{name}`; {}", meant(*closest))]
     Unknown {
         name: String,
         closest: Option<&'static str>,
@@ -44,8 +44,20 @@ pub enum BadLimit {
     TooLarge { name: &'static str, value: String },
     #[error("`{name}` is 0, and nothing could run")]
     Zero { name: &'static str },
-    #[error(transparent)]
-    OutOfBounds(#[from] airlock_core::limits::BadLimit),
+    #[error("`{name}` is {value}, and must be between {min} and {max}")]
+    OutOfBounds {
+        name: &'static str,
+        value: String,
+        min: String,
+        max: String,
+    },
+}
+
+fn meant(closest: Option<&'static str>) -> String {
+    closest.map_or_else(
+        || format!("there are {}", SETTINGS.map(|it| it.name).join(", ")),
+        |name| format!("did you mean `{name}`?"),
+    )
 }
 
 macro_rules! setting {
@@ -208,7 +220,10 @@ impl Setting {
     /// The limit's value as people write it.
     #[must_use]
     pub fn show(&self, limits: &Limits) -> String {
-        let value = (self.read)(limits);
+        self.shown((self.read)(limits))
+    }
+
+    fn shown(&self, value: u64) -> String {
         match self.unit {
             Unit::Milliseconds => units::show_ms(value),
             Unit::Bytes => units::show_bytes(value),
@@ -243,7 +258,12 @@ pub(crate) fn set(limits: &mut Limits, name: &str, text: &str) -> Result<(), Bad
     }
     let mut changed = *limits;
     if (setting.write)(&mut changed, value) {
-        changed.validate()?;
+        changed.validate().map_err(|bad| BadLimit::OutOfBounds {
+            name,
+            value: setting.shown(bad.value),
+            min: setting.shown(bad.min),
+            max: setting.shown(bad.max),
+        })?;
         *limits = changed;
         Ok(())
     } else {
@@ -280,6 +300,27 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "there is no limit `time-out`; did you mean `timeout`?"
+        );
+        let error = set(&mut Limits::default(), "speed", "3s").unwrap_err();
+        let said = error.to_string();
+        for setting in &SETTINGS {
+            assert!(said.contains(setting.name), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_limit_out_of_bounds_is_told_in_the_words_that_set_it() {
+        let said = |name, text| {
+            let error = set(&mut Limits::default(), name, text).unwrap_err();
+            error.to_string()
+        };
+        assert_eq!(
+            said("memory", "1KiB"),
+            "`memory` is 1KiB, and must be between 16MiB and 4GiB"
+        );
+        assert_eq!(
+            said("cpu", "48h"),
+            "`cpu` is 48h, and must be between 1ms and 24h"
         );
     }
 

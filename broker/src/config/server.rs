@@ -110,7 +110,11 @@ pub(crate) fn from_flag(flag: &str) -> Result<Declared, Problem> {
         .split_once('=')
         .ok_or_else(|| problem("it has no `=`".into()))?;
     let target = target.trim();
-    let target = if target.starts_with("http://") || target.starts_with("https://") {
+    if let Some(scheme) = other_scheme(target) {
+        let why = format!("`{scheme}://` is no way to reach a server; http:// and https:// are");
+        return Err(problem(why));
+    }
+    let target = if is_web_address(target) {
         Target::Http {
             url: target.to_owned(),
             headers: BTreeMap::new(),
@@ -135,6 +139,17 @@ pub(crate) fn from_flag(flag: &str) -> Result<Declared, Problem> {
         tuning: Tuning::default(),
         trust: Trust::default(),
     })
+}
+
+fn is_web_address(target: &str) -> bool {
+    target.starts_with("http://") || target.starts_with("https://")
+}
+
+/// Of a target that is an address, and one that nobody here speaks to.
+fn other_scheme(target: &str) -> Option<&str> {
+    let (scheme, _) = target.split_once("://")?;
+    let is_scheme = !scheme.is_empty() && scheme.bytes().all(|it| it.is_ascii_alphanumeric());
+    (is_scheme && !is_web_address(target)).then_some(scheme)
 }
 
 impl Declared {

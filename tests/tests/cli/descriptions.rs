@@ -100,6 +100,22 @@ fn our_files_about_the_demo_server_fit_it_and_are_shown() {
 }
 
 #[test]
+fn our_files_about_the_demo_server_were_compared_with_what_it_says_now() {
+    let home = Home::new();
+    let copies = home.path().join("ours/demo");
+    std::fs::create_dir_all(&copies).unwrap();
+    for file in std::fs::read_dir(workspace().join("tool_descriptions/demo")).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), copies.join(file.file_name())).unwrap();
+    }
+    let pulled = home
+        .run(["descriptions", "pull", "--demo", "--to", "ours"])
+        .expect_code(0);
+    let is_as_before = |line: &str| line.starts_with("unchanged");
+    assert!(pulled.stdout.lines().all(is_as_before), "{pulled}");
+}
+
+#[test]
 fn pulling_writes_files_that_check_and_keeps_what_somebody_edited() {
     let home = Home::new();
     let pull = |more: &[&str], code| {

@@ -53,6 +53,64 @@ fn a_command_line_that_makes_no_sense_is_a_usage_error() {
     );
 }
 
+#[test]
+fn what_is_wrong_is_said_in_the_words_that_it_was_written_in() {
+    let home = Home::new();
+    home.write("a.js", "return 1");
+    for (args, part) in [
+        (
+            &["run", "a.js", "--memory", "1"][..],
+            "`memory` is 1B, and must be between 16MiB and 4GiB",
+        ),
+        (
+            &["run", "a.js", "--limit", "speed=5s"],
+            "there are timeout,",
+        ),
+        (&["run", "a.js", "--max-calls", "-1"], "`-1` is no count"),
+        (&["run", "a.js", "--allow", ""], "it is empty"),
+        (&["run", "a.js", "--server", "x=ftp://h/"], "`ftp://`"),
+        (&["descriptions", "pull"], "there is nothing to pull"),
+        (
+            &["policy", "can", "demo.nope", "--demo"],
+            "--server, --config",
+        ),
+        (
+            &["policy", "can", "demo.logs_qery", "--demo"],
+            "did you mean `demo.logs_query`?",
+        ),
+    ] {
+        let ended = home.run(args).expect_code(2).expect_stderr(part);
+        is_a_problem(&ended);
+    }
+}
+
+#[test]
+fn where_there_is_nothing_that_is_said_beside_the_output() {
+    let home = Home::new();
+    for (args, part) in [
+        (&["runs", "list"][..], "no journal of a run"),
+        (&["runs", "verify"], "no journal of a run"),
+        (&["grants", "list"], "no grant is open"),
+        (&["grants", "list", "--all"], "no grant"),
+    ] {
+        let ended = home.run(args).expect_code(0).expect_stderr(part);
+        assert_eq!(ended.stdout, "", "{ended}");
+        let json = home.run([args, &["--json"]].concat()).expect_code(0);
+        assert_eq!(json.stderr, "", "{json}");
+    }
+    for _ in 0..2 {
+        home.run(["run", "-e", "return 1"]).expect_code(0);
+    }
+    let some = home.run(["runs", "list", "-n", "1"]).expect_code(0);
+    assert_eq!(some.stdout.lines().count(), 1, "{some}");
+    some.expect_stderr("1 of 2 runs");
+    let all = home.run(["runs", "list"]).expect_code(0);
+    assert_eq!(all.stderr, "", "{all}");
+    home.run(["runs", "show", ""])
+        .expect_code(2)
+        .expect_stderr("it is not clear which run is meant");
+}
+
 fn check(code: i32, commands: &[&[&str]]) {
     let home = Home::new();
     home.write("a.js", "return 1");

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use cedar_policy::pst::{Clause, Expr};
 use cedar_policy::{PolicySet, ValidationMode, Validator};
-use codegen::closest::closest;
+use codegen::closest::{closest, closest_tool};
 
 use super::fact::FACTS;
 use super::finding::{Finding, did_you_mean};
@@ -145,7 +145,7 @@ impl Named {
             };
         }
         let known = vocabulary.tools.keys().chain(&vocabulary.groups);
-        let meant = closest(name, known.map(String::as_str));
+        let meant = closest_tool(name, known.map(String::as_str));
         let next = meant.map_or_else(
             || {
                 "write Action::\"SERVER.TOOL\", or a group: \"server:NAME\", \"group:NAME\", \

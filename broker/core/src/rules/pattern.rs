@@ -12,6 +12,8 @@ pub struct Pattern {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPattern {
+    #[error("it is empty, and names no tool")]
+    Nothing,
     #[error("`{text}` has no dot; a rule names `server.tool`, so all of a server is `{text}.*`")]
     NoDot { text: String },
     #[error("`{text}` names nothing on one side of its dot")]
@@ -37,6 +39,7 @@ impl Pattern {
             });
         }
         let (server, tool) = match (text, text.split_once('.')) {
+            ("", _) => return Err(BadPattern::Nothing),
             ("*", _) => ("*", "*"),
             (_, Some(sides)) => sides,
             (_, None) => return Err(BadPattern::NoDot { text: text.into() }),

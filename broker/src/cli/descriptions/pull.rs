@@ -18,6 +18,8 @@ use crate::config::Environment;
 use crate::render::escape;
 use crate::tool_files::{Loaded, ToolFiles};
 
+const SOURCES: &str = "--server, --mcp-config, --config and --demo say which servers there are";
+
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PullOptions {
     /// Only these servers [default: all that are configured]
@@ -40,6 +42,13 @@ pub(in crate::cli) struct PullOptions {
 
 pub(super) fn run(options: PullOptions, environment: &Environment, screen: &Screen) -> Outcome {
     let (said, configured) = ask(options.servers, options.state, environment, screen)?;
+    if said.servers.is_empty() {
+        return Err(usage(
+            "there is nothing to pull",
+            "no server is configured, or none of them answers",
+            SOURCES,
+        ));
+    }
     check_names(&options.only, &said)?;
     let files = files(options.to, configured);
     let loaded = match files.path().exists() {
@@ -72,7 +81,8 @@ pub(super) fn run(options: PullOptions, environment: &Environment, screen: &Scre
             &format!("{edited} files were")
         };
         screen.remark(&format!(
-            "{these} edited here and changed there; compare them, then pull with --accept\n"
+            "{these} written here and not compared with what the servers say now; compare, then \
+             pull with --accept\n"
         ));
     }
     Ok(if edited > 0 {
@@ -87,7 +97,7 @@ fn check_names(only: &[String], said: &Said) -> Result<(), Problem> {
         if !said.servers.contains(name) {
             let near = closest(name, said.servers.iter().map(String::as_str));
             let next = near.map_or_else(
-                || "--server, --mcp-config and --demo say which servers there are".to_owned(),
+                || SOURCES.to_owned(),
                 |near| format!("did you mean `{near}`?"),
             );
             return Err(usage(

@@ -10,7 +10,7 @@ use airlock_core::policy::ever::{Example, Seed, Subject, Surroundings};
 use airlock_core::policy::{Place, Policies};
 use airlock_core::problem::Problem;
 use airlock_core::rules::{Pattern, Rules};
-use codegen::closest::closest;
+use codegen::closest::closest_tool;
 use codegen::description::Description;
 
 use super::table;
@@ -95,7 +95,7 @@ fn nothing_fits(wanted: &str, names: &[String]) -> Problem {
         }
         _ => "",
     };
-    let meant = closest(wanted, names.iter().map(String::as_str));
+    let meant = closest_tool(wanted, names.iter().map(String::as_str));
     let next = meant.map_or_else(
         || "--server, --config, --from and --lock say which tools there are".to_owned(),
         |meant| format!("did you mean `{meant}`?"),

@@ -14,7 +14,7 @@ use airlock_core::json::{self, Bounds};
 use airlock_core::limits::Limits;
 use airlock_core::problem::Problem;
 use airlock_core::rules::{Consulted, Level};
-use codegen::closest::closest;
+use codegen::closest::closest_tool;
 use codegen::description::Description;
 use codegen::validate::Validator;
 use serde::Deserialize;
@@ -275,7 +275,7 @@ fn described<'a>(tool: &ToolId, all: &'a [Description]) -> Result<&'a Descriptio
             .iter()
             .map(|it| format!("{}.{}", it.server, it.name))
             .collect();
-        let meant = closest(&tool.to_string(), names.iter().map(String::as_str));
+        let meant = closest_tool(&tool.to_string(), names.iter().map(String::as_str));
         let next = meant.map_or_else(
             || "--server, --config, --from and --lock say which tools there are".to_owned(),
             |meant| format!("did you mean `{meant}`?"),

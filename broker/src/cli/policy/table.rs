@@ -11,7 +11,7 @@ use airlock_core::limits::Limits;
 use airlock_core::policy::{Place, Vocabulary};
 use airlock_core::problem::Problem;
 use airlock_core::rules::Level;
-use codegen::closest::closest;
+use codegen::closest::{closest, closest_tool};
 use codegen::description::Description;
 use codegen::shape::ToolShape;
 use codegen::validate::Validator;
@@ -129,7 +129,7 @@ impl CaseTable {
         let place = place(file, text, self.name.span().start);
         let name = format!("{file}: {}", self.name.get_ref());
         let validator = validators.get(&self.tool).ok_or_else(|| {
-            let known = closest(&self.tool, validators.keys().map(String::as_str));
+            let known = closest_tool(&self.tool, validators.keys().map(String::as_str));
             let meant = known.map_or_else(
                 || format!("write a table [tools.\"{}\"]", self.tool),
                 |it| format!("did you mean `{it}`?"),

@@ -4,7 +4,8 @@ use airlock_core::journal::{Verified, read};
 use airlock_core::problem::Problem;
 use serde_json::{Value, json};
 
-use super::{broken_journal, bytes_of, in_doubt, started, unreadable, uses_in_doubt};
+use super::{broken_journal, bytes_of, in_doubt, listed, started, uses_in_doubt};
+use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json};
 use crate::journal_file::StateDir;
 use crate::render::{self, escape};
@@ -23,8 +24,8 @@ pub(super) fn one(state: &StateDir, id: &str, is_json: bool) -> Outcome {
 }
 
 /// Every run of the state directory, newest first, one line each.
-pub(super) fn all(state: &StateDir, is_json: bool) -> Outcome {
-    let runs = state.runs_newest_first().map_err(unreadable)?;
+pub(super) fn all(state: &StateDir, is_json: bool, screen: &Screen) -> Outcome {
+    let runs = listed(state, is_json, screen)?;
     let (mut broken, mut rows) = (0_usize, Vec::new());
     for run in &runs {
         // Journals can be long: one is held at a time.
