@@ -93,7 +93,7 @@ pub(super) struct LimitOptions {
     /// Console output that is kept [default: 256KiB]
     #[arg(long, value_name = "SIZE")]
     max_output: Option<String>,
-    /// One call, until its reply [default: 60s]
+    /// One call, until its reply [default: 1m]
     #[arg(long, value_name = "DURATION")]
     call_timeout: Option<String>,
     /// Any limit by its name, such as cpu=5s; README.md lists them

@@ -13,13 +13,9 @@ use super::extract::FileExtract;
 use super::invalid;
 use super::labels::{self, FileFlow, Tables};
 use super::policies::PolicyPath;
-use super::server::{Declared, Target, Trust, Tuning};
+use super::server::Declared;
+use super::server_table::ServerTable;
 use super::tsc::FileTsc;
-use super::{units, words};
-use crate::upstream::{Era, EraChoice};
-
-/// A server that was started on demand is left again after so long without a call.
-const IDLE_MS: u64 = 5 * 60 * 1_000;
 
 /// What one file says. Placeholders are not resolved yet.
 #[derive(Debug, Default)]
@@ -110,38 +106,9 @@ struct RuleTable {
     deny: Vec<Spanned<String>>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ServerTable {
-    /// A whole command line when there is no `args`, else the program alone.
-    command: Option<String>,
-    args: Option<Vec<String>>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    cwd: Option<PathBuf>,
-    url: Option<String>,
-    #[serde(default)]
-    headers: BTreeMap<String, String>,
-    era: Option<String>,
-    in_flight: Option<usize>,
-    connect_timeout: Option<String>,
-    /// `at-once` or `on-demand`.
-    start: Option<String>,
-    /// How long a server that was started on demand stays without a call.
-    idle: Option<String>,
-    /// What it is good for, in a line.
-    about: Option<String>,
-    #[serde(default)]
-    trust_annotations: bool,
-    #[serde(default)]
-    read_only: Vec<String>,
-    #[serde(default)]
-    destructive: Vec<String>,
-}
-
 /// `name` is how the file is called in messages and origins.
 pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
-    let help = "correct the file; `airlock run --help` and README.md list what may stand in it";
+    let help = "correct the file; `airlock run --help` and docs/configuration.md list what may stand in it";
     let document: Document =
         toml::from_str(text).map_err(|error| unreadable(name, text, &error, help))?;
     let tables = Tables {
@@ -221,107 +188,6 @@ fn is_group_name(name: &str) -> bool {
     airlock_core::id::ServerName::parse(name).is_ok()
 }
 
-impl ServerTable {
-    fn declare(self, name: String, origin: String) -> Result<Declared, Problem> {
-        let problem = |why: String, next: &str| {
-            invalid(
-                format!("the server `{name}` ({origin}) cannot be used"),
-                why,
-                next,
-            )
-        };
-        let era = match self.era.as_deref() {
-            None | Some("auto") => EraChoice::Auto,
-            Some(version) => EraChoice::Pinned(Era::parse(version).ok_or_else(|| {
-                problem(
-                    format!("`{version}` is no era"),
-                    "write auto, 2025-11-25 or 2026-07-28",
-                )
-            })?),
-        };
-        let connect_timeout_ms = match self.connect_timeout {
-            None => None,
-            Some(text) => Some(units::duration_ms(&text).map_err(|bad| {
-                problem(format!("`connect_timeout`: {bad}"), "correct the duration")
-            })?),
-        };
-        let idle_ms = match (self.start.as_deref(), &self.idle) {
-            (None | Some("at-once"), None) => None,
-            (None | Some("at-once"), Some(_)) => {
-                let why = "it has `idle`, which is about servers that start on demand";
-                return Err(problem(why.into(), "write start = \"on-demand\""));
-            }
-            (Some("on-demand"), None) => Some(IDLE_MS),
-            (Some("on-demand"), Some(text)) => Some(
-                units::duration_ms(text)
-                    .map_err(|bad| problem(format!("`idle`: {bad}"), "correct the duration"))?,
-            ),
-            (Some(other), _) => {
-                let why = format!("`{other}` is no way to start");
-                return Err(problem(why, "write at-once or on-demand"));
-            }
-        };
-        let target = match (self.command, self.url) {
-            (Some(command), None) if self.headers.is_empty() => {
-                let (command, args) = match self.args {
-                    Some(args) => (command, args),
-                    None => words::split(&command)
-                        .map_err(|bad| {
-                            problem(format!("in its command, {bad}"), "close what is open")
-                        })?
-                        .split_first()
-                        .map(|(program, args)| (program.clone(), args.to_vec()))
-                        .ok_or_else(|| problem("its command is empty".into(), "write a command"))?,
-                };
-                Target::Stdio {
-                    command,
-                    args,
-                    env: self.env,
-                    cwd: self.cwd,
-                }
-            }
-            (None, Some(url))
-                if self.args.is_none() && self.env.is_empty() && self.cwd.is_none() =>
-            {
-                Target::Http {
-                    url,
-                    headers: self.headers,
-                }
-            }
-            (None, None) => {
-                return Err(problem(
-                    "it has neither `command` nor `url`".into(),
-                    "write one of them",
-                ));
-            }
-            _ => {
-                let why = "it mixes what a command has (command, args, env, cwd) with what an address has (url, headers)";
-                return Err(problem(why.into(), "keep one of the two"));
-            }
-        };
-        let tuning = Tuning {
-            era: Some(era),
-            in_flight_max: self.in_flight,
-            connect_timeout_ms,
-            idle_ms,
-            about: self.about,
-        };
-        let trust = Trust {
-            annotations: self.trust_annotations,
-            read_only: self.read_only,
-            destructive: self.destructive,
-        };
-        Ok(Declared {
-            name,
-            origin,
-            target,
-            tuning,
-            trust,
-        })
-    }
-}
-
-/// 1-based.
 /// A document that is not what it has to be: where, why, and the key that was probably meant.
 pub(super) fn unreadable(name: &str, text: &str, error: &toml::de::Error, help: &str) -> Problem {
     let line = error
@@ -345,6 +211,7 @@ fn meant(why: &str) -> Option<&str> {
     closest(found, quoted)
 }
 
+/// 1-based.
 pub(crate) fn line_of(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|b| *b == b'\n').count() + 1
 }
@@ -352,6 +219,8 @@ pub(crate) fn line_of(text: &str, offset: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::server::{Target, Trust};
+    use crate::upstream::{Era, EraChoice};
 
     const WHOLE: &str = r#"
 state_dir = "/var/lib/airlock"
@@ -359,7 +228,7 @@ fsync = "always"
 
 [limits]
 timeout = "5s"
-max_calls = 3
+calls = 3
 
 [servers.fs]
 command = "npx -y 'a b'"
@@ -400,7 +269,7 @@ deny = ["fs.delete*"]
                 .iter()
                 .map(|(key, at)| (key.as_str(), at.text.as_str()))
                 .collect::<Vec<_>>(),
-            [("max-calls", "3"), ("timeout", "5s")]
+            [("calls", "3"), ("timeout", "5s")]
         );
         let [docs, fs] = &file.servers[..] else {
             panic!("{:?}", file.servers)

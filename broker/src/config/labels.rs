@@ -82,13 +82,23 @@ pub(crate) struct FileFlow {
     input_labels: Vec<Label>,
 }
 
+impl FileFlow {
+    /// Roots that are named from the file's own folder on.
+    pub(super) fn beside(mut self, folder: &Path) -> Self {
+        for (_, path, _) in &mut self.roots {
+            *path = folder.join(&path);
+        }
+        self
+    }
+}
+
 pub(crate) fn parse(name: &str, text: &str) -> Result<FileFlow, Problem> {
     let tables: Tables =
         toml::from_str(text).map_err(|error| unreadable(name, text, &error, LABELS_HELP))?;
     read(name, text, tables)
 }
 
-const LABELS_HELP: &str = "correct the file; README.md lists what may stand in it";
+const LABELS_HELP: &str = "correct the file; docs/configuration.md lists what may stand in it";
 
 pub(super) fn read(name: &str, text: &str, tables: Tables) -> Result<FileFlow, Problem> {
     let file = File { name, text };

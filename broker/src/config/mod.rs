@@ -17,6 +17,7 @@ pub(crate) mod policies;
 pub(crate) mod rule_folder;
 mod secrets;
 mod server;
+mod server_table;
 mod tsc;
 pub(crate) mod units;
 mod unknown_keys;
@@ -110,9 +111,8 @@ impl Config {
             gathered.warnings.extend(config.warnings);
         }
         for path in &flags.labels {
-            gathered
-                .flows
-                .push(labels::parse(&shown(path), &read_text(path)?)?);
+            let flow = labels::parse(&shown(path), &read_text(path)?)?;
+            gathered.flows.push(flow.beside(folder_of(path)));
         }
         gathered.take_flags(flags)?;
         gathered.finish(environment)
@@ -145,24 +145,25 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// Folders that a file names lie beside it.
+    /// What a file names lies beside it.
     fn take_file(&mut self, file: FileConfig, at: &Path) {
-        let folder = at.parent().unwrap_or(Path::new(""));
+        let folder = folder_of(at);
+        let path = |path: PathBuf| folder.join(path);
         let beside = |policy: PolicyPath| PolicyPath {
             path: folder.join(policy.path),
             ..policy
         };
         self.policies.extend(file.policies.into_iter().map(beside));
         self.groups.extend(file.groups);
-        self.servers.extend(file.servers);
+        let servers = file.servers.into_iter();
+        self.servers.extend(servers.map(|it| it.beside(folder)));
         self.rules.extend(file.rules);
-        self.flows.push(file.flow);
+        self.flows.push(file.flow.beside(folder));
         self.limits.extend(file.limits);
-        self.state_dir = file.state_dir.or(self.state_dir.take());
-        self.descriptions = file.descriptions.or(self.descriptions.take());
-        self.lock = file.lock.or(self.lock.take());
-        let embeddings = file.embeddings.map(|path| folder.join(path));
-        self.embeddings = embeddings.or(self.embeddings.take());
+        self.state_dir = file.state_dir.map(path).or(self.state_dir.take());
+        self.descriptions = file.descriptions.map(path).or(self.descriptions.take());
+        self.lock = file.lock.map(path).or(self.lock.take());
+        self.embeddings = file.embeddings.map(path).or(self.embeddings.take());
         self.fsync = file.fsync.or(self.fsync.take());
         self.unknown_keys = file.unknown_keys.or(self.unknown_keys.take());
         self.engine = file.engine.or(self.engine.take());
@@ -416,6 +417,11 @@ fn fsync(at: &Located) -> Result<Fsync, Problem> {
 fn is_there(path: &Path) -> bool {
     !std::fs::symlink_metadata(path)
         .is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
+}
+
+/// Of a file.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
 }
 
 fn read_file(path: &Path) -> Result<FileConfig, Problem> {

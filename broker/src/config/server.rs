@@ -2,7 +2,7 @@
 //! placeholders resolved, names and addresses checked.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use airlock_core::id::ServerName;
@@ -153,6 +153,14 @@ fn other_scheme(target: &str) -> Option<&str> {
 }
 
 impl Declared {
+    /// A working folder that is named from this folder on.
+    pub(super) fn beside(mut self, folder: &Path) -> Self {
+        if let Target::Stdio { cwd: Some(cwd), .. } = &mut self.target {
+            *cwd = folder.join(&cwd);
+        }
+        self
+    }
+
     /// The demo server inside this program.
     pub(crate) fn demo(program: PathBuf) -> Self {
         let command = program.to_string_lossy().into_owned();

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::scratch::Scratch;
+use crate::upstream::Transport;
 
 fn home(scratch: &Scratch) -> Environment {
     let path = scratch.path().to_str().unwrap();
@@ -190,4 +191,36 @@ fn a_flag_names_the_engine_before_a_file_and_a_file_before_the_environment() {
         "{problem:?}"
     );
     assert_eq!(engine("", None, "v8").unwrap_err().code, "config-invalid");
+}
+
+#[test]
+fn what_a_file_names_lies_beside_it() {
+    let scratch = Scratch::new();
+    let project = scratch.path().join("project");
+    std::fs::create_dir_all(project.join("sources")).unwrap();
+    let text = "state_dir = 'state'\ndescriptions = 'words'\nlock = 'airlock.lock'\n\
+                embeddings = 'model'\n\
+                [roots]\nsources = 'sources'\n\
+                [servers.a]\ncommand = 'a'\ncwd = 'sources'\n\
+                [servers.b]\ncommand = 'b'\ncwd = '/srv'";
+    let labels = "[roots]\nproject = '.'";
+    let flags = Flags {
+        config: Some(scratch.file("project/airlock.toml", text)),
+        labels: vec![scratch.file("project/labels.toml", labels)],
+        ..Flags::default()
+    };
+    let config = Config::load(flags, &home(&scratch)).unwrap();
+    assert_eq!(config.state_dir, project.join("state"));
+    assert_eq!(config.descriptions, Some(project.join("words")));
+    assert_eq!(config.lock, Some(project.join("airlock.lock")));
+    assert_eq!(config.embeddings, Some(project.join("model")));
+    let real = project.canonicalize().unwrap();
+    assert_eq!(config.flow.roots["sources"], real.join("sources"));
+    assert_eq!(config.flow.roots["project"], real);
+    let cwds = config.servers.iter().map(|it| match &it.spec.transport {
+        Transport::Stdio { cwd, .. } => cwd.clone().unwrap(),
+        Transport::Http { .. } => panic!("no address is configured"),
+    });
+    let cwds: Vec<_> = cwds.collect();
+    assert_eq!(cwds, [project.join("sources"), "/srv".into()]);
 }
