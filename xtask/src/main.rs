@@ -31,6 +31,7 @@ usage: cargo xtask COMMAND
   engines --minutes N [--seed S] made-up scripts in the cages of both engines
   engines --show S | --file F    one of them, or what each engine shows of a file
   engine quickjs [--accept]      make the image of the second guest; the next build carries it
+  engine quickjs --twice         make it in two folders, which has to give the same bytes
   engine quickjs --find          which C compiler would make it
   bless [CARGO TEST ARGUMENT…]   rewrite the golden files from what the tests produce
   tidy                           check the text of the project
