@@ -44,3 +44,12 @@ fn names_are_declared_where_others_stand() {
         include_str!("language/declared.txt"),
     );
 }
+
+/// Each pair in each operator; the expectation is what V8 says.
+#[test]
+fn bigints_stand_in_order_beside_numbers() {
+    prints(
+        include_str!("language/bigints.js"),
+        include_str!("language/bigints.txt"),
+    );
+}

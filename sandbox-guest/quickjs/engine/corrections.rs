@@ -25,6 +25,7 @@ pub(crate) const CORRECTED: [(&str, &[Correction]); 3] = [
             GROUPS_CLOSE,
             GROUPS_OF_MAPS_CLOSE,
             NO_NUMBER_IS_NO_MEMBER_OF_BYTES,
+            BIGINTS_HAVE_A_SIGN_BESIDE_FRACTIONS,
             speed::LISTS_MOVE_IN_ONE_PIECE,
             speed::LISTS_LOSE_THEIR_LAST,
             loops::ROUNDS_HAVE_A_LABEL,
@@ -347,6 +348,25 @@ const NO_NUMBER_IS_NO_MEMBER_OF_BYTES: Correction = Correction {
                   !memcmp(r + 1, \"nfinity\", 7)))
                 return JS_UNDEFINED;
 ",
+};
+
+/// `-1n < -0.5` is true: which of the two is further from zero says nothing before the sign is
+/// asked for.
+const BIGINTS_HAVE_A_SIGN_BESIDE_FRACTIONS: Correction = Correction {
+    wrong: "
+            if (f < e)
+                return -1;
+            else
+                return 1;
+        } else {
+            mant = (mant |",
+    right: "
+            if (f < e)
+                return 2 * a_sign - 1;
+            else
+                return 1 - 2 * a_sign;
+        } else {
+            mant = (mant |",
 };
 
 /// With the flag `v` some characters need a backslash in a class, and nowhere else: `/a-b/v`.
