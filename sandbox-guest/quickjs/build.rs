@@ -68,7 +68,7 @@ fn correct(sources: &Path, corrected: &Path) -> Result<(), String> {
     fs::create_dir_all(corrected).map_err(|why| why.to_string())?;
     for (name, corrections) in CORRECTED {
         let mut text = fs::read_to_string(sources.join(name)).map_err(|why| why.to_string())?;
-        for Correction { wrong, right } in corrections {
+        for Correction { wrong, right } in corrections.iter().copied().flatten() {
             let times = text.matches(wrong).count();
             if times != 1 {
                 return Err(format!("engine: {name} has {times} times the text {wrong}"));

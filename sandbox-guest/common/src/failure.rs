@@ -30,6 +30,22 @@ pub fn headline(name: Option<String>, message: Option<String>) -> String {
     }
 }
 
+/// Errors of an `AggregateError` that are told.
+pub const ERRORS_MAX: usize = 3;
+
+/// What stands behind the message of an `AggregateError`: the headlines of its first errors, and
+/// how many others there are.
+pub fn errors_within(shown: &[String], others: usize) -> String {
+    let mut all = shown.join("; ");
+    if others > 0 {
+        all.push_str(&format!("; and {others} more"));
+    }
+    match shown.is_empty() {
+        true => String::new(),
+        false => format!(" (errors: {all})"),
+    }
+}
+
 /// A headline with the frames below it.
 pub fn with_frames(mut headline: String, frames: &str) -> String {
     if !frames.is_empty() {
@@ -70,6 +86,18 @@ mod tests {
         assert_eq!(
             with_frames("Error".to_owned(), "    at x"),
             "Error\n    at x"
+        );
+    }
+
+    #[test]
+    fn the_errors_within_an_error_are_told_up_to_a_number() {
+        let shown = ["Error: one".to_owned(), "TypeError: two".to_owned()];
+        let one = shown.get(..1).unwrap_or_default();
+        assert_eq!(errors_within(&[], 0), "");
+        assert_eq!(errors_within(one, 0), " (errors: Error: one)");
+        assert_eq!(
+            errors_within(&shown, 4),
+            " (errors: Error: one; TypeError: two; and 4 more)"
         );
     }
 

@@ -17,6 +17,7 @@ pub mod landmark;
 pub mod likeness;
 pub mod limits;
 pub mod nesting;
+pub mod not_json;
 pub mod place;
 pub mod plan;
 pub mod prelude;

@@ -62,6 +62,16 @@ static inline bool airlock_plain_number(const uint8_t **text, JSValue *number)
     return true;
 }
 
+/* Words of errors, in `words.h`. */
+struct JSString;
+static void airlock_no_function(JSContext *ctx, JSValueConst value);
+static void airlock_not_iterable(JSContext *ctx, JSValueConst value);
+static void airlock_class_called(JSContext *ctx, JSValueConst called);
+static void airlock_not_global(JSContext *ctx);
+static int airlock_not_uri(JSContext *ctx, struct JSString *text, int at);
+static void airlock_not_regex(JSContext *ctx, JSValueConst source, const char *why);
+static JSValue airlock_no_bigint(JSContext *ctx, JSValueConst value);
+
 #include "quickjs.c"
 
 #include "move.h"
@@ -69,4 +79,5 @@ static inline bool airlock_plain_number(const uint8_t **text, JSValue *number)
 #include "json.h"
 #include "kept.h"
 #include "stop.h"
+#include "words.h"
 #include "write.h"

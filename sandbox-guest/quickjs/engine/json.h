@@ -609,6 +609,25 @@ static uint32_t json_nesting(const uint8_t *p, const uint8_t *end)
     return deepest;
 }
 
+/* What is wrong with a text, in the words of all guests; zero bytes when it is JSON. */
+size_t airlock_not_json(const uint8_t *text, size_t length, uint8_t *words, size_t words_max);
+
+/* The engine has refused a text, or a reviver has thrown: if it is the text, it is said where. */
+static void json_say_why(JSContext *ctx, const char *bytes, size_t length)
+{
+    char words[200];
+    size_t said = airlock_not_json((const uint8_t *)bytes, length, (uint8_t *)words, sizeof(words));
+    JSValue thrown = JS_GetException(ctx);
+    if (said && JS_IsObject(thrown) &&
+        JS_VALUE_GET_OBJ(thrown)->shape->proto ==
+            JS_VALUE_GET_OBJ(ctx->native_error_proto[JS_SYNTAX_ERROR])) {
+        JS_FreeValue(ctx, thrown);
+        JS_ThrowSyntaxError(ctx, "%.*s", (int)said, words);
+    } else {
+        JS_Throw(ctx, thrown);
+    }
+}
+
 /* `JSON.parse`; with a reviver, and for whatever is not JSON, the engine's own, which descends
    as far as the text does. */
 static JSValue json_parse(JSContext *ctx, JSValueConst this_val, int argc, JSValueConst *argv)
@@ -630,7 +649,6 @@ static JSValue json_parse(JSContext *ctx, JSValueConst this_val, int argc, JSVal
         json_nesting((const uint8_t *)bytes, (const uint8_t *)bytes + length) >
             JSON_PARSE_DEPTH_MAX)
         end = JSON_TOO_DEEP;
-    JS_FreeCString(ctx, bytes);
     if (end == JSON_TOO_DEEP) {
         JS_ThrowSyntaxError(ctx, "the JSON text is nested more than %d levels deep",
                             JSON_PARSE_DEPTH_MAX);
@@ -638,7 +656,10 @@ static JSValue json_parse(JSContext *ctx, JSValueConst this_val, int argc, JSVal
     } else if (end == JSON_UNSURE) {
         JSValueConst args[] = { text, argc > 1 ? argv[1] : JS_UNDEFINED };
         value = js_json_parse(ctx, this_val, 2, args);
+        if (JS_IsException(value))
+            json_say_why(ctx, bytes, length);
     }
+    JS_FreeCString(ctx, bytes);
     JS_FreeValue(ctx, text);
     return value;
 }

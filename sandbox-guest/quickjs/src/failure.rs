@@ -2,7 +2,8 @@
 //! getter, no `toString`, no proxy trap.
 
 use guest_common::failure::{
-    self as common, CAUSE_VALUE_MAX, CAUSES_MAX, MESSAGE_MAX, NAME_MAX, thrown_value, with_frames,
+    self as common, CAUSE_VALUE_MAX, CAUSES_MAX, ERRORS_MAX, MESSAGE_MAX, NAME_MAX, errors_within,
+    thrown_value, with_frames,
 };
 use guest_common::place::{describe as stack_text, innermost};
 use guest_common::text::cut;
@@ -46,6 +47,9 @@ pub(crate) fn is_error(value: &Value<'_>) -> bool {
 fn of_object(object: &Object<'_>, run: &Run) -> ScriptError {
     let name = quiet::text(object, "name", NAME_MAX).unwrap_or_else(|| "Error".to_owned());
     let mut message = quiet::text(object, "message", MESSAGE_MAX).unwrap_or_default();
+    if name == "AggregateError" {
+        message.push_str(&within(object, run));
+    }
     append_causes(object, &mut message, run);
     let origin = tool_error::origin(object.as_value());
     let origin = origin.as_ref().map(|origin| origin.borrow());
@@ -72,21 +76,40 @@ fn of_object(object: &Object<'_>, run: &Run) -> ScriptError {
     error
 }
 
+/// The errors of an `AggregateError`.
+fn within(object: &Object<'_>, run: &Run) -> String {
+    let errors = quiet::read(object, "errors");
+    let Some(errors) = errors.filter(Value::is_array).and_then(Value::into_object) else {
+        return String::new();
+    };
+    let length = quiet::read(&errors, "length").and_then(|length| length.as_number());
+    let length = length.unwrap_or(0.0) as usize;
+    let shown: Vec<_> = (0..length.min(ERRORS_MAX))
+        .filter_map(|at| quiet::read(&errors, &at.to_string()))
+        .map(|error| shown(&error, run))
+        .collect();
+    errors_within(&shown, length.saturating_sub(ERRORS_MAX))
+}
+
 fn append_causes(object: &Object<'_>, message: &mut String, run: &Run) {
     let mut present = object.clone();
     for _ in 0..CAUSES_MAX {
         let Some(cause) = quiet::read(&present, "cause") else {
             return;
         };
-        let shown = match cause.as_object().filter(|_| is_error(&cause)) {
-            Some(error) => headline(error),
-            None => cut(&inspect::one(&cause, run), CAUSE_VALUE_MAX),
-        };
-        message.push_str(&format!(" (cause: {shown})"));
+        message.push_str(&format!(" (cause: {})", shown(&cause, run)));
         let Some(next) = cause.into_object() else {
             return;
         };
         present = next;
+    }
+}
+
+/// A value that another error has within it.
+fn shown(value: &Value<'_>, run: &Run) -> String {
+    match value.as_object().filter(|_| is_error(value)) {
+        Some(error) => headline(error),
+        None => cut(&inspect::one(value, run), CAUSE_VALUE_MAX),
     }
 }
 

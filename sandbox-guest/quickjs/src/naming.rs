@@ -23,6 +23,9 @@ const SCRIPT_BYTES_MAX: usize = 256 * 1024;
 /// What the engine says instead of a member when something is iterated over.
 const ITERATION: &str = "Symbol.iterator";
 
+/// How the engine begins to say that a class was called without `new`; its name follows.
+const CLASS_CALLED: &str = "class constructor";
+
 /// Says better what a script failed with; the engine's error itself came from the script's own
 /// code and not from a built-in that the script called.
 pub(crate) fn improve(error: &mut ScriptError, script: &str) {
@@ -37,6 +40,8 @@ pub(crate) fn improve(error: &mut ScriptError, script: &str) {
     };
     let found = if error.message == "not a function" {
         names.callee()
+    } else if error.message.starts_with(CLASS_CALLED) {
+        names.class_called(&error.message)
     } else if error.message == "Cannot convert undefined or null to object" {
         names.taken_apart("}", "undefined or null")
     } else {
@@ -168,6 +173,23 @@ impl Names<'_> {
         let value = self.quote(self.chain_start(end)?, end)?;
         let message = format!("`{value}` is not a function");
         Some((message, self.start(bracket)))
+    }
+
+    /// `Name(…)`, of which the engine may have the last argument as its place.
+    fn class_called(&self, message: &str) -> Found {
+        let from = self.from?;
+        let name = message.strip_prefix(CLASS_CALLED)?.trim_start();
+        let name = name.split(' ').next()?;
+        let mut calls = (1..self.tokens.len()).filter(|&at| {
+            let end = self.partner(at).map_or(0, |end| self.end(end));
+            self.text(at) == "("
+                && self.text(at - 1) == name
+                && (self.start(at - 1)..end).contains(&from)
+        });
+        // Of calls inside calls either could be meant.
+        let bracket = calls.next()?;
+        let is_only = calls.next().is_none();
+        is_only.then(|| (message.to_owned(), self.start(bracket - 1)))
     }
 
     /// Whether a token stands among the arguments of a call of the same function.
@@ -370,122 +392,4 @@ fn place_of(script: &str, offset: usize) -> (u32, u32) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The message, and where, of an error that the engine places at the mark `^`.
-    #[track_caller]
-    fn check(script: &str, engine: &str, expected: &str) {
-        let (line, column) = script.find('^').map_or((0, 0), |at| place_of(script, at));
-        let mut error = ScriptError {
-            name: "TypeError".to_owned(),
-            message: engine.to_owned(),
-            line,
-            column,
-            ..ScriptError::default()
-        };
-        improve(&mut error, &script.replace('^', ""));
-        assert_eq!(error.message, expected, "{script}");
-    }
-
-    #[test]
-    fn a_missing_value_is_named() {
-        let of = "cannot read property 'b' of undefined";
-        check(
-            "return ^r.a.b",
-            of,
-            "cannot read `b` of `r.a`, which is undefined",
-        );
-        check(
-            "f(^r.a[0].b.c)",
-            of,
-            "cannot read `b` of `r.a[0]`, which is undefined",
-        );
-        check(
-            "x.b; return ^(await y()).b",
-            of,
-            "cannot read `b` of `(await y())`, which is undefined",
-        );
-        check(
-            "return null.b",
-            of,
-            "cannot read `b` of `null`, which is undefined",
-        );
-    }
-
-    #[test]
-    fn where_two_could_be_meant_the_engine_s_words_stay() {
-        let of = "cannot read property 'b' of undefined";
-        check("x.b; y.b", of, of);
-        check("s.map(^g(1))", "not a function", "not a function");
-        check("s(1, [^g(1)])", "not a function", "not a function");
-        check(
-            "const {a: {b}} = c",
-            "Cannot convert undefined or null to object",
-            "Cannot convert undefined or null to object",
-        );
-    }
-
-    #[test]
-    fn a_call_is_at_its_bracket() {
-        #[track_caller]
-        fn check(marked: &str, expected: Option<(u32, u32)>) {
-            let at = marked.find('^').unwrap();
-            let (script, place) = (marked.replace('^', ""), place_of(marked, at));
-            let found = bracket_of(
-                &script,
-                &tokens::of(&script),
-                place,
-                ["search", "logs_search", "find"],
-            );
-            assert_eq!(found, expected, "{marked}");
-        }
-        check("a\nawait logs.^search({})", Some((2, 18)));
-        check("await é.^search({})", Some((1, 15)));
-        check("await logs_search({ a: ^x.y })", Some((1, 18)));
-        check("await find({ a: ^x.y })", Some((1, 11)));
-        check("search(search(\n^1))", Some((1, 14)));
-        check("const f = logs.search; ^f({})", Some((1, 25)));
-        check("await logs['sea' + ^'rch']({})", Some((1, 26)));
-        check("const f = logs.search; f({ a: ^x.y })", None);
-    }
-
-    #[test]
-    fn a_callee_is_named() {
-        let engine = "not a function";
-        check("^r()", engine, "`r` is not a function");
-        check(
-            "return [1].map(() => r.^doIt(3))",
-            engine,
-            "`r.doIt` is not a function",
-        );
-        check("if (r.^doIt(3)) {}", engine, "`r.doIt` is not a function");
-        check(
-            "f(function () { r.^doIt(3) })",
-            engine,
-            "`r.doIt` is not a function",
-        );
-        check("new ^r.Foo()", engine, "`r.Foo` is not a function");
-    }
-
-    #[test]
-    fn what_is_iterated_over_is_named() {
-        let engine = "cannot read property 'Symbol.iterator' of null";
-        check(
-            "for (const x of ^r.e) {}",
-            engine,
-            "cannot iterate over `r.e`, which is null",
-        );
-        check(
-            "return [...^r.e]",
-            engine,
-            "cannot iterate over `r.e`, which is null",
-        );
-        check(
-            "const [a] = r.e",
-            engine,
-            "cannot take `r.e` apart, which is null",
-        );
-        check("const [a] = r.e || []", engine, engine);
-    }
-}
+mod tests;

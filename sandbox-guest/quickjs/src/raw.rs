@@ -10,6 +10,8 @@ use std::ffi::{CString, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::slice;
 
+use guest_common::not_json;
+use guest_common::text::beginning;
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::Constructor;
 use rquickjs::{Ctx, Error, JsLifetime, Object, Promise, Result, Value, qjs};
@@ -345,6 +347,25 @@ unsafe extern "C" fn airlock_room(
 
 /// What a text has at first.
 const ROOM_BYTES: usize = 256;
+
+/// What is wrong with a text, as far as there is room for it; nothing when it is JSON.
+///
+/// SAFETY: as it stands in `engine/json.h`, which calls it with a text and room of these lengths.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn airlock_not_json(
+    text: *const u8,
+    length: usize,
+    words: *mut u8,
+    words_max: usize,
+) -> usize {
+    // SAFETY: see above; what is written comes from elsewhere.
+    unsafe {
+        let said = not_json::describe(slice::from_raw_parts(text, length)).unwrap_or_default();
+        let said = beginning(&said, words_max as u64);
+        words.copy_from_nonoverlapping(said.as_ptr(), said.len());
+        said.len()
+    }
+}
 
 /// Makes `JSON.parse` read as [`from_json`] does.
 pub(crate) fn install_json(ctx: &Ctx<'_>) -> Result<()> {

@@ -1,0 +1,2 @@
+const price = (15.5).toFixed(200);
+return price;
