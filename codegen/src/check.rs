@@ -31,6 +31,7 @@ mod zones;
 use oxc_allocator::Allocator;
 use oxc_semantic::SemanticBuilder;
 
+pub use calls::ASKED_BY_THE_LANGUAGE;
 pub use finding::{Finding, FindingCode, Severity};
 pub use form::Form;
 pub use names::is_global;

@@ -91,9 +91,6 @@ pub use seat::{Reached, Rest, Seat};
 pub use status::{ServerState, ServerStatus};
 pub use tool::{InProcessTool, ToolFailure};
 
-/// A run that began so recently may not have its journal yet.
-const STARTING_MS: u64 = 10_000;
-
 /// Servers connected, descriptions pinned, the sandbox loaded. Cheap to clone.
 #[derive(Clone)]
 pub struct Broker(Arc<Inner>);
@@ -178,28 +175,19 @@ impl Broker {
         mut watch: impl FnMut(RunEvent),
     ) -> Report {
         let broker = &*self.0;
-        let ids = chance::run_id(broker.clock.now_ms())
-            .and_then(|run| Ok((run, script.seed.map_or_else(chance::seed, Ok)?)));
-        let (run, seed) = match ids {
-            Ok(ids) => ids,
-            Err(_) => return never_started(Code::Internal),
-        };
         let now_ms = broker.clock.now_ms();
+        let seed = || script.seed.map_or_else(chance::seed, Ok);
+        let drawn = chance::run_id(now_ms).and_then(|run| Ok((run, seed()?)));
+        let Ok((run, seed)) = drawn else {
+            return never_started(Code::Internal);
+        };
         let known = broker.known();
         let standing = Standing {
             disclosed: seat.disclosed,
             ..known.standing.clone()
         };
-        let catalog = &standing.catalog;
-        let is_gone = |run: &RunId, since_ms: u64| {
-            !broker.state.is_running(run) && since_ms.saturating_add(STARTING_MS) < now_ms
-        };
-        let loaded = broker.shares.begin(&run, now_ms, is_gone);
-        let loaded = loaded.and_then(|loaded| {
-            broker.shares.void_changed(&loaded, catalog, now_ms)?;
-            Ok(loaded)
-        });
-        let loaded = match loaded {
+        let (state, catalog) = (&broker.state, &standing.catalog);
+        let loaded = match broker.shares.begin(&run, state, catalog, now_ms) {
             Ok(loaded) => loaded,
             Err(error) => return unreadable(&error),
         };
@@ -247,23 +235,9 @@ impl Broker {
             .with_rest(seat.rest)
             .with_approver(seat.approver.as_deref())
             .with_carrier(seat.carrier.as_deref().or(broker.carrier.as_deref()));
-        let mut report = drive::drive(spec, hands).await;
+        let report = drive::drive(spec, hands).await;
         trace.finish(&report, broker.clock.now_ms());
-        let worst = Carried {
-            labels: Labels::worst(),
-            ..Carried::default()
-        };
-        let carried = report.flow.as_ref().unwrap_or(&worst);
-        if let Err(error) = broker.shares.finish(&run, carried) {
-            // The value stays here: the session would not know what it carries.
-            report = Report {
-                calls: report.calls,
-                usage: report.usage,
-                run: report.run,
-                ..unreadable(&error)
-            };
-        }
-        report
+        broker.carry_on(&run, report)
     }
 
     /// What can be known to be wrong with a script without running it.
@@ -441,6 +415,25 @@ impl Broker {
 impl Inner {
     pub(crate) fn known(&self) -> Arc<Known> {
         self.servers.shelf.now()
+    }
+
+    /// What a run has read goes on with its session.
+    fn carry_on(&self, run: &RunId, report: Report) -> Report {
+        let worst = Carried {
+            labels: Labels::worst(),
+            ..Carried::default()
+        };
+        let carried = report.flow.as_ref().unwrap_or(&worst);
+        match self.shares.finish(run, carried) {
+            Ok(()) => report,
+            // The value stays here: the session would not know what it carries.
+            Err(error) => Report {
+                calls: report.calls,
+                usage: report.usage,
+                run: report.run,
+                ..unreadable(&error)
+            },
+        }
     }
 
     /// Performs a call that was decided: in this process, or by its server.

@@ -8,7 +8,11 @@ use airlock_core::id::{GrantId, RunId};
 use airlock_core::shared::{Kept, NoUse, Shared};
 
 use super::BuildError;
+use crate::journal_file::StateDir;
 use crate::shared_file::{SharedError, SharedFile};
+
+/// A run that began so recently may not have its journal yet.
+const STARTING_MS: u64 = 10_000;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shares {
@@ -34,17 +38,24 @@ impl Shares {
         }
     }
 
-    /// A run begins: what it starts from, with all that is over by now left out.
+    /// A run begins: what it starts from, with all that is over by now left out. Runs that began
+    /// and whose journals nobody writes any more are gone.
     pub(super) fn begin(
         &self,
         run: &RunId,
+        state: &StateDir,
+        catalog: &Catalog,
         now_ms: u64,
-        is_gone: impl Fn(&RunId, u64) -> bool,
     ) -> Result<Loaded, SharedError> {
+        let is_gone = |run: &RunId, since_ms: u64| {
+            !state.is_running(run) && since_ms.saturating_add(STARTING_MS) < now_ms
+        };
         if let Some(session) = &self.session {
             session.change(|shared| shared.begin(run.clone(), now_ms, is_gone))?;
         }
-        self.load()
+        let loaded = self.load()?;
+        self.void_changed(&loaded, catalog, now_ms)?;
+        Ok(loaded)
     }
 
     /// A run has ended. Where that cannot be written, the next one finds it gone.
@@ -96,7 +107,7 @@ impl Shares {
     }
 
     /// A kept grant whose tool is described otherwise now is void for good.
-    pub(super) fn void_changed(
+    fn void_changed(
         &self,
         loaded: &Loaded,
         catalog: &Catalog,

@@ -13,7 +13,7 @@ use super::{Outcome, exit, print, print_json};
 use crate::broker::Broker;
 use crate::config::{Config, Environment};
 use crate::lock_file::LockFile;
-use crate::render::escape;
+use crate::render::{counted, escape};
 
 /// Where the lock is, unless --lock or the configuration says otherwise.
 const FILE: &str = "airlock.lock";
@@ -100,10 +100,7 @@ fn show(changes: &[Change]) -> Result<(), Problem> {
 
 fn ending(file: &LockFile, changes: &[Change], writes: bool) -> String {
     let path = file.path().display();
-    let count = match changes.len() {
-        1 => "1 change".to_owned(),
-        count => format!("{count} changes"),
-    };
+    let count = counted(changes.len(), "change");
     match (changes.is_empty(), writes) {
         (true, _) => format!("{path}: nothing has changed"),
         (false, true) => format!("{path}: {count} accepted"),

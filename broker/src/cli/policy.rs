@@ -15,11 +15,14 @@ mod table;
 use airlock_core::policy::Finding;
 use airlock_core::problem::Problem;
 use clap::Subcommand;
+use codegen::closest::closest_tool;
 use serde_json::json;
 
+use super::options::usage;
 use super::screen::Screen;
 use super::{Outcome, print, print_json};
 use crate::config::Environment;
+use crate::render::{counted, escape};
 use can::CanOptions;
 use cases::TestOptions;
 use check::CheckOptions;
@@ -68,6 +71,16 @@ pub(super) fn run(command: PolicyCommand, environment: &Environment) -> Outcome 
     }
 }
 
+/// `why` may be empty; `names`: those that there are.
+fn no_tool(wanted: &str, why: &str, names: &[String]) -> Problem {
+    let meant = closest_tool(wanted, names.iter().map(String::as_str));
+    let next = meant.map_or_else(
+        || "--server, --config, --from and --lock say which tools there are".to_owned(),
+        |meant| format!("did you mean `{meant}`?"),
+    );
+    usage(format!("there is no tool `{wanted}`"), why, next)
+}
+
 fn show_findings(findings: &[Finding], as_json: bool) -> Result<(), Problem> {
     if as_json {
         return print_json(&json!({ "findings": findings }));
@@ -76,12 +89,6 @@ fn show_findings(findings: &[Finding], as_json: bool) -> Result<(), Problem> {
         .iter()
         .map(|finding| format!("{finding}\n"))
         .collect();
-    let count = match findings.len() {
-        1 => "1 finding".to_owned(),
-        many => format!("{many} findings"),
-    };
-    print(&format!(
-        "{}{count}\n",
-        crate::render::escape::block(&lines)
-    ))
+    let count = counted(findings.len(), "finding");
+    print(&format!("{}{count}\n", escape::block(&lines)))
 }

@@ -15,7 +15,7 @@ use super::{Outcome, exit, print, print_json};
 use crate::clock::utc;
 use crate::config::Environment;
 use crate::journal_file::{JournalError, StateDir};
-use crate::render::{self, escape};
+use crate::render::{self, counted, escape};
 
 const LISTS_RUNS: &str = "`airlock runs list` lists the runs that there are";
 
@@ -157,10 +157,7 @@ impl Row {
             .map(|line| utc(line.at_ms))
             .unwrap_or_default();
         let calls = match self.ended.as_ref().map(|line| &line.body) {
-            Some(Body::Ended(ended)) => match ended.usage.calls {
-                1 => "1 call ".to_owned(),
-                calls => format!("{calls} calls"),
-            },
+            Some(Body::Ended(ended)) => counted(ended.usage.calls, "call"),
             _ => String::new(),
         };
         let script = escape::brief(self.script().unwrap_or("?"), 40);

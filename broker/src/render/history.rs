@@ -1,6 +1,8 @@
 //! A journal for a person.
 
-use airlock_core::journal::{Body, Line, Verdict, Verified};
+use airlock_core::code::Code;
+use airlock_core::id::ToolId;
+use airlock_core::journal::{Body, Decided, GrantGiven, Line, Verdict, Verified};
 
 use super::escape;
 use crate::clock::utc;
@@ -55,12 +57,8 @@ fn remainder(journal: &Verified) -> String {
             _ => None,
         });
         if let Some(decided) = decided {
-            let tool = escape::brief(&decided.tool.to_string(), 80);
-            text.push_str(&format!(
-                "in doubt: call {} of {tool}{}\n",
-                call.0,
-                args(decided)
-            ));
+            let (tool, args) = (tool(&decided.tool), args(decided));
+            text.push_str(&format!("in doubt: call {} of {tool}{args}\n", call.0));
         }
     }
     for (call, grant) in &journal.uses_in_doubt {
@@ -82,31 +80,14 @@ fn told(body: &Body) -> Option<String> {
             started.seed,
             started.script_digest
         ),
-        Body::Asked(asked) => {
-            format!(
-                "call {}  asked about {}",
-                asked.call.0,
-                escape::brief(&asked.tool.to_string(), 80)
-            )
-        }
-        Body::Answered(answered) => {
-            format!(
-                "call {}  answered {}, after {} ms",
-                answered.call.0,
-                word(&answered.answer),
-                answered.ms
-            )
-        }
-        Body::GrantGiven(given) => format!(
-            "call {}  grant {} given by {}: up to {} calls of {} in this {} where {}",
-            given.call.0,
-            given.grant.id,
-            escape::brief(&given.by, 40),
-            given.grant.uses_max,
-            escape::brief(&given.tool.to_string(), 80),
-            given.grant.scope,
-            escape::brief(&given.condition.to_string(), WHY_CHARS_SHOWN)
+        Body::Asked(asked) => format!("call {}  asked about {}", asked.call.0, tool(&asked.tool)),
+        Body::Answered(answered) => format!(
+            "call {}  answered {}, after {} ms",
+            answered.call.0,
+            word(&answered.answer),
+            answered.ms
         ),
+        Body::GrantGiven(given) => grant_given(given),
         Body::GrantClaimed(claimed) => format!(
             "call {}  claims a use of grant {}",
             claimed.call.0,
@@ -115,25 +96,24 @@ fn told(body: &Body) -> Option<String> {
         Body::GrantVoided(voided) => format!(
             "grant {} for {} is void: {}",
             escape::brief(&voided.grant.0, 80),
-            escape::brief(&voided.tool.to_string(), 80),
-            escape::brief(&voided.why, WHY_CHARS_SHOWN)
+            tool(&voided.tool),
+            why(&voided.why)
         ),
         Body::Decided(decided) => format!(
             "call {}  {} {}{}; {}",
             decided.call.0,
             word(&decided.decision),
-            escape::brief(&decided.tool.to_string(), 80),
+            tool(&decided.tool),
             args(decided),
-            escape::brief(&decided.reasons.join("; "), WHY_CHARS_SHOWN)
+            why(&decided.reasons.join("; "))
         ),
         Body::Inquired(inquired) => format!(
             "call {}  its server asks for {}{}",
             inquired.call.0,
             inquired.wants.in_words(),
-            if inquired.again {
-                " first; the call is made again then"
-            } else {
-                ""
+            match inquired.again {
+                true => " first; the call is made again then",
+                false => "",
             }
         ),
         Body::InquiryEnded(ended) => format!(
@@ -146,64 +126,80 @@ fn told(body: &Body) -> Option<String> {
             "call {}  {}{}, {} bytes, {} ms{}",
             settled.call.0,
             word(&settled.outcome),
-            settled
-                .code
-                .map(|code| format!(" ({code})"))
-                .unwrap_or_default(),
+            code(settled.code),
             settled.payload_bytes,
             settled.ms,
-            settled
-                .why
-                .as_deref()
-                .map(|why| format!("; {}", escape::brief(why, WHY_CHARS_SHOWN)))
-                .unwrap_or_default()
+            behind("; ", settled.why.as_deref())
         ),
         Body::Resumed(_) => return None,
         Body::Ended(ended) => format!(
             "ended {}{}{}, {} calls, {} ms",
             word(&ended.status),
-            ended
-                .code
-                .map(|code| format!(" ({code})"))
-                .unwrap_or_default(),
-            ended
-                .error
-                .as_ref()
-                .map(|error| format!(": {}", escape::brief(&error.message, WHY_CHARS_SHOWN)))
-                .unwrap_or_default(),
+            code(ended.code),
+            behind(": ", ended.error.as_ref().map(|it| it.message.as_str())),
             ended.usage.calls,
             ended.usage.wall_ms
         ),
     })
 }
 
+fn grant_given(given: &GrantGiven) -> String {
+    format!(
+        "call {}  grant {} given by {}: up to {} calls of {} in this {} where {}",
+        given.call.0,
+        given.grant.id,
+        escape::brief(&given.by, 40),
+        given.grant.uses_max,
+        tool(&given.tool),
+        given.grant.scope,
+        why(&given.condition.to_string())
+    )
+}
+
+fn tool(tool: &ToolId) -> String {
+    escape::brief(&tool.to_string(), 80)
+}
+
+fn why(text: &str) -> String {
+    escape::brief(text, WHY_CHARS_SHOWN)
+}
+
+/// ` (denied)`, where there is one.
+fn code(code: Option<Code>) -> String {
+    code.map(|code| format!(" ({code})")).unwrap_or_default()
+}
+
+fn behind(mark: &str, text: Option<&str>) -> String {
+    text.map(|text| format!("{mark}{}", why(text)))
+        .unwrap_or_default()
+}
+
 /// What the host was told beside it: findings of the check, and what a call's arguments make
 /// doubtful.
 fn warned(body: &Body) -> Vec<String> {
-    let brief = |text: &str| escape::brief(text, WHY_CHARS_SHOWN);
     match body {
         Body::RunStarted(started) => {
             let found = started.findings.iter();
             let told = found.map(|it| {
-                let (severity, message) = (word(&it.severity), brief(&it.message));
+                let (severity, message) = (word(&it.severity), why(&it.message));
                 let place = match (it.line, it.column) {
                     (0, _) => String::new(),
                     (line, column) => format!(" {line}:{column}"),
                 };
-                format!("{severity}{place}: {message} ({})", brief(&it.code))
+                format!("{severity}{place}: {message} ({})", why(&it.code))
             });
             told.collect()
         }
         Body::Decided(decided) => {
             let told = decided.warnings.iter();
-            told.map(|it| format!("call {}  warning: {}", decided.call.0, brief(it)))
+            told.map(|it| format!("call {}  warning: {}", decided.call.0, why(it)))
                 .collect()
         }
         _ => Vec::new(),
     }
 }
 
-fn args(decided: &airlock_core::journal::Decided) -> String {
+fn args(decided: &Decided) -> String {
     match &decided.args {
         Some(args) if decided.decision != Verdict::Deny || decided.code.is_some() => {
             format!(" {}", escape::brief(args.text(), ARGS_CHARS_SHOWN))

@@ -21,6 +21,14 @@ pub use history::{history, verification};
 pub use report::{calls, ending, excerpt, footer, value};
 pub use sarif::{Sarif, SarifLevel, SarifResult, sarif, uri_of};
 
+/// `1 call`, `2 calls`
+pub(crate) fn counted(count: impl std::fmt::Display, thing: &str) -> String {
+    match count.to_string() {
+        one if one == "1" => format!("1 {thing}"),
+        count => format!("{count} {thing}s"),
+    }
+}
+
 /// How text may look.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Style {

@@ -10,7 +10,7 @@ use airlock_core::report::{
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::escape;
+use super::{counted, escape};
 
 /// Lines about calls that are shown; the journal has them all.
 const CALL_LINES_SHOWN: usize = 40;
@@ -180,10 +180,7 @@ fn cells(text: &str) -> usize {
 /// One line: which run it was, how it ended, and what it took.
 #[must_use]
 pub fn footer(report: &Report) -> String {
-    let calls = match report.usage.calls {
-        1 => "1 call".to_owned(),
-        calls => format!("{calls} calls"),
-    };
+    let calls = counted(report.usage.calls, "call");
     let status = format!("{:?}", report.status).to_lowercase();
     format!(
         "run {}: {status}, {calls}, {} ms",

@@ -31,6 +31,20 @@ fn flat_names_call_the_same_tools() {
 }
 
 #[test]
+fn what_the_language_asks_a_server_for_is_no_mistake_in_a_guest_either() {
+    let asked = |name: &str| {
+        let name = format!("'{name}'");
+        run(&format!(
+            "try {{ return String(logs[{name}]) }} catch (e) {{ return e.name }}"
+        ))
+    };
+    for name in codegen::check::ASKED_BY_THE_LANGUAGE {
+        assert_eq!(asked(name).value(), "\"undefined\"", "{name}");
+    }
+    assert_eq!(asked("thenn").value(), "\"TypeError\"");
+}
+
+#[test]
 fn no_argument_is_an_empty_object() {
     assert_eq!(run("await logs.tail()").args(), ["{}"]);
     assert_eq!(run("await logs.tail(undefined)").args(), ["{}"]);

@@ -14,9 +14,10 @@ use super::surface::{Surface, Tool};
 use super::values::Arguments;
 use crate::stub::ServerStubs;
 
-/// Members that the language asks every object for; a server has none of them,
-/// and asking is no mistake.
-const ASKED_BY_THE_LANGUAGE: [&str; 7] = [
+/// Members that the language asks every object for; a server has none of them, and asking is no
+/// mistake. The guests have the same list, which shares no crate with this one; the broker's test
+/// `what_the_language_asks_a_server_for_is_no_mistake_in_a_guest_either` holds them together.
+pub const ASKED_BY_THE_LANGUAGE: [&str; 7] = [
     "then",
     "toJSON",
     "toString",

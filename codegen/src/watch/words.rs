@@ -1,9 +1,10 @@
 //! Puts what was found out into words, with the script's own text.
 
 mod operations;
+mod unusable;
 
 use super::heard::{Note, Value};
-use super::place::{From, Inner, Key, Place, Step, What};
+use super::place::{From, Inner, Key, Place, What};
 use super::{Found, Frame};
 use crate::check::OF_AN_ARRAY;
 use crate::closest::closest;
@@ -84,6 +85,38 @@ fn message(place: &Place, names: &[String], note: &Note) -> Option<String> {
         up: note.up,
     };
     match &place.what {
+        What::Inside { pattern, from } => Some(unusable::inside(pattern, from.as_deref(), value)),
+        What::Read { of, member } => Some(unusable::read(of, member, told)),
+        What::Call { callee, given, .. } if note.inside => {
+            unusable::given(callee, given, note.missing, told)
+        }
+        What::Call { .. } if note.around => None,
+        What::Call {
+            callee, on, member, ..
+        } => Some(unusable::called(
+            callee,
+            on.as_deref(),
+            member.as_deref(),
+            told,
+        )),
+        What::New { callee } => Some(unusable::constructed(callee, told)),
+        What::Apart {
+            pattern,
+            of,
+            is_each,
+            ..
+        } => Some(match inner(place, note) {
+            Some(inner) if *is_each => unusable::each_apart(&inner.pattern, of, value),
+            None if *is_each => unusable::each_apart(pattern, of, value),
+            Some(inner) => unusable::inner_apart(inner, of, told),
+            None => unusable::apart(pattern, of, told),
+        }),
+        What::Given { pattern, number } => {
+            let of = format!("argument {number} of `{}`", place.function);
+            Some(unusable::taken(pattern, &of, value))
+        }
+        What::Over { of } => Some(unusable::iterated(of, told)),
+        // Of these there is no value, or `operations` has the words.
         What::Throw
         | What::Tool
         | What::Name { .. }
@@ -96,111 +129,7 @@ fn message(place: &Place, names: &[String], note: &Note) -> Option<String> {
         | What::This
         | What::Private { .. }
         | What::Wait { .. } => None,
-        What::Inside { pattern, from } => {
-            let from = from.as_ref().map_or_else(
-                || "its place in the list".to_owned(),
-                |from| format!("`{from}`"),
-            );
-            let what = kind(value);
-            Some(format!(
-                "cannot take `{pattern}` from {from}, which is {what}"
-            ))
-        }
-        What::Read { of, member } => {
-            let what = told.which();
-            Some(if of == &value.kind {
-                format!("cannot read `{member}` of {of}")
-            } else {
-                format!("cannot read `{member}` of `{of}`, which is {what}")
-            })
-        }
-        What::Call { given, callee, .. } if note.inside && note.missing.is_none() => {
-            let text = &given.first()?.text;
-            let own = own_keys(value).unwrap_or_default();
-            Some(format!(
-                "`{callee}` takes a text, and `{text}` is {} already{own}",
-                kind(value)
-            ))
-        }
-        What::Call { given, callee, .. } if note.inside => {
-            let given = given.get(note.missing?)?;
-            let what = Told {
-                from: given.from.as_ref(),
-                ..told
-            }
-            .which();
-            let text = &given.text;
-            Some(if text == &value.kind {
-                format!("`{callee}` cannot take {text} for an argument")
-            } else {
-                format!("`{callee}` cannot take `{text}` for an argument, which is {what}")
-            })
-        }
-        What::Call { .. } if note.around => None,
-        What::Call {
-            callee, on, member, ..
-        } => Some(not_callable(callee, on.as_deref(), member.as_deref(), told)),
-        What::New { callee } if value.kind == "function" => Some(format!(
-            "`{callee}` is not a constructor but a function that is called without `new`"
-        )),
-        What::New { callee } => {
-            let what = told.which();
-            Some(format!("`{callee}` is not a constructor but {what}"))
-        }
-        What::Apart {
-            pattern,
-            of,
-            is_each: true,
-            ..
-        } => {
-            let pattern = inner(place, note).map_or(pattern, |it| &it.pattern);
-            let what = kind(value);
-            Some(format!(
-                "cannot take `{pattern}` from each value of `{of}`: one is {what}"
-            ))
-        }
-        What::Apart { pattern, of, .. } => Some(match inner(place, note) {
-            Some(Inner { pattern, path, .. }) => {
-                let (above, key) = match path.as_slice() {
-                    [above @ .., Step::Name(name)] => (above, Key::Name(name.clone())),
-                    [above @ .., Step::Index(at)] => (above, Key::Computed(at.to_string())),
-                    [] => (path.as_slice(), Key::Computed(String::new())),
-                };
-                let above = whole(of, above);
-                let whole = whole(of, path);
-                let tail = parent.map_or_else(String::new, |it| about_parent(&above, it, &key));
-                let what = kind(value);
-                format!("cannot take `{pattern}` from `{whole}`, which is {what}{tail}")
-            }
-            None => {
-                let what = told.which();
-                format!("cannot take `{pattern}` from `{of}`, which is {what}")
-            }
-        }),
-        What::Given { pattern, number } => {
-            let function = &place.function;
-            Some(format!(
-                "cannot take `{pattern}` from argument {number} of `{function}`, which is {}",
-                kind(value)
-            ))
-        }
-        What::Over { of } => {
-            let what = told.which();
-            let own = match value.kind.as_str() {
-                "object" => own_keys(value).unwrap_or_default() + &list_in(of, value),
-                _ => String::new(),
-            };
-            Some(format!("cannot iterate over `{of}`, which is {what}{own}"))
-        }
     }
-}
-
-/// What is taken apart, and the way to a part of it.
-fn whole(of: &str, path: &[Step]) -> String {
-    path.iter().fold(of.to_owned(), |whole, step| match step {
-        Step::Name(name) => whole + &member(name),
-        Step::Index(at) => format!("{whole}[{at}]"),
-    })
 }
 
 fn not_there(name: &str, declared_in_line: Option<u32>, names: &[String]) -> String {
@@ -218,26 +147,6 @@ fn not_there(name: &str, declared_in_line: Option<u32>, names: &[String]) -> Str
     }
 }
 
-fn not_callable(callee: &str, on: Option<&str>, member: Option<&str>, told: Told<'_>) -> String {
-    let what = kind(told.value);
-    let await_it = if told.value.kind == "promise" {
-        ": await it"
-    } else {
-        ""
-    };
-    let tail = match (on, told.parent) {
-        (Some(on), Some(parent)) => {
-            let key = match member {
-                Some(member) => Key::Name(member.to_owned()),
-                None => Key::Computed(String::new()),
-            };
-            about_parent(on, parent, &key)
-        }
-        _ => told.origin(),
-    };
-    format!("`{callee}` is not a function but {what}{await_it}{tail}")
-}
-
 /// A value, and what is known of where it came from.
 #[derive(Clone, Copy)]
 struct Told<'n> {
@@ -250,12 +159,15 @@ struct Told<'n> {
 impl Told<'_> {
     /// What it is, where it came from, and what was there instead.
     fn which(self) -> String {
-        let await_it = if self.value.kind == "promise" {
-            ": await it"
-        } else {
-            ""
+        format!("{}{}", self.kind(), self.origin())
+    }
+
+    fn kind(self) -> String {
+        let await_it = match self.value.kind.as_str() {
+            "promise" => ": await it",
+            _ => "",
         };
-        format!("{}{await_it}{}", kind(self.value), self.origin())
+        format!("{}{await_it}", kind(self.value))
     }
 
     fn origin(self) -> String {

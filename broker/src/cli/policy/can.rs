@@ -14,7 +14,7 @@ use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json, runtime};
 use crate::config::Environment;
 use crate::prover::{Answer, Case, Found, Prover};
-use crate::render::{Sarif, SarifLevel, SarifResult, escape};
+use crate::render::{Sarif, SarifLevel, SarifResult, counted, escape};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct CanOptions {
@@ -142,7 +142,7 @@ fn summary(told: &[Told]) -> String {
     let open = count(|it| matches!(it, Found::Nothing { .. }));
     format!(
         "{}: {can} can be called without asking, {never} never can, of {open} it is not known\n",
-        ever::tools(told.len())
+        counted(told.len(), "tool")
     )
 }
 

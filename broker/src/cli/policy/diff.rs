@@ -14,7 +14,7 @@ use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json, runtime};
 use crate::config::Environment;
 use crate::prover::{Change, Ground, Pair, Parted, Prover};
-use crate::render::{Sarif, SarifLevel, SarifResult, escape};
+use crate::render::{Sarif, SarifLevel, SarifResult, counted, escape};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct DiffOptions {
@@ -178,7 +178,7 @@ fn text(told: &[Told], prover: &Prover, rules: &Rules) -> String {
         .count();
     text.push_str(&format!(
         "{}: {}; {} widened, {} narrowed, {} both, {} equal",
-        ever::tools(told.len()),
+        counted(told.len(), "tool"),
         overall(told).as_str(),
         of("widened"),
         of("narrowed"),

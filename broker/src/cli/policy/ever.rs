@@ -10,7 +10,6 @@ use airlock_core::policy::ever::{Example, Seed, Subject, Surroundings};
 use airlock_core::policy::{Place, Policies};
 use airlock_core::problem::Problem;
 use airlock_core::rules::{Pattern, Rules};
-use codegen::closest::closest_tool;
 use codegen::description::Description;
 
 use super::table;
@@ -95,12 +94,7 @@ fn nothing_fits(wanted: &str, names: &[String]) -> Problem {
         }
         _ => "",
     };
-    let meant = closest_tool(wanted, names.iter().map(String::as_str));
-    let next = meant.map_or_else(
-        || "--server, --config, --from and --lock say which tools there are".to_owned(),
-        |meant| format!("did you mean `{meant}`?"),
-    );
-    usage(format!("there is no tool `{wanted}`"), why, next)
+    super::no_tool(wanted, why, names)
 }
 
 /// The calls in the tables beside the rules. A table that cannot be used is for
@@ -176,14 +170,6 @@ pub(super) fn assumptions(
 pub(super) fn assumed_lines(prover: &Prover, rules: &Rules) -> String {
     let line = |assumed: &str| format!("assuming: {assumed}\n");
     assumptions(prover, Some(rules)).map(line).collect()
-}
-
-/// `1 tool`, `300 tools`
-pub(super) fn tools(count: usize) -> String {
-    match count {
-        1 => "1 tool".to_owned(),
-        count => format!("{count} tools"),
-    }
 }
 
 /// Who has proved what is proved; without a solver that is what the text of the rules says.

@@ -14,7 +14,6 @@ use airlock_core::json::{self, Bounds};
 use airlock_core::limits::Limits;
 use airlock_core::problem::Problem;
 use airlock_core::rules::{Consulted, Level};
-use codegen::closest::closest_tool;
 use codegen::description::Description;
 use codegen::validate::Validator;
 use serde::Deserialize;
@@ -271,15 +270,7 @@ fn imagined(said: Said, opened: &Opened) -> Result<Explanation, Problem> {
 fn described<'a>(tool: &ToolId, all: &'a [Description]) -> Result<&'a Description, Problem> {
     let is_meant = |it: &&Description| *it.server == *tool.server.0 && *it.name == *tool.tool.0;
     all.iter().find(is_meant).ok_or_else(|| {
-        let names: Vec<String> = all
-            .iter()
-            .map(|it| format!("{}.{}", it.server, it.name))
-            .collect();
-        let meant = closest_tool(&tool.to_string(), names.iter().map(String::as_str));
-        let next = meant.map_or_else(
-            || "--server, --config, --from and --lock say which tools there are".to_owned(),
-            |meant| format!("did you mean `{meant}`?"),
-        );
-        usage(format!("there is no tool `{tool}`"), "", next)
+        let names = all.iter().map(|it| format!("{}.{}", it.server, it.name));
+        super::no_tool(&tool.to_string(), "", &names.collect::<Vec<_>>())
     })
 }

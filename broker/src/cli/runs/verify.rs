@@ -8,7 +8,7 @@ use super::{broken_journal, bytes_of, in_doubt, listed, started, uses_in_doubt};
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json};
 use crate::journal_file::StateDir;
-use crate::render::{self, escape};
+use crate::render::{self, counted, escape};
 
 /// One run, or the journal in a file.
 pub(super) fn one(state: &StateDir, id: &str, is_json: bool) -> Outcome {
@@ -61,10 +61,9 @@ fn in_short(journal: &Verified) -> String {
     if journal.ended().is_none() {
         text.push_str(", did not end or goes on");
     }
-    match journal.in_doubt.len() {
-        0 => {}
-        1 => text.push_str(", 1 call in doubt"),
-        calls => text.push_str(&format!(", {calls} calls in doubt")),
+    if !journal.in_doubt.is_empty() {
+        let calls = counted(journal.in_doubt.len(), "call");
+        text.push_str(&format!(", {calls} in doubt"));
     }
     text
 }
