@@ -21,3 +21,19 @@ pub fn by_engine<T>(boa: T, quickjs: T) -> T {
         JsEngine::QuickJs => quickjs,
     }
 }
+
+/// Whether this build carries the second engine. Where `AIRLOCK_REQUIRE_QUICKJS` is set, as in CI
+/// once the engine was made, it has to: a test that only looks at it there must not pass without.
+///
+/// # Panics
+/// When it has to and does not.
+#[must_use]
+pub fn carries_both() -> bool {
+    let carries = JsEngine::QuickJs.image().is_some();
+    let is_required = std::env::var_os("AIRLOCK_REQUIRE_QUICKJS").is_some_and(|it| !it.is_empty());
+    assert!(
+        carries || !is_required,
+        "AIRLOCK_REQUIRE_QUICKJS is set, and this build carries one engine; `cargo xtask engine quickjs` makes the second"
+    );
+    carries
+}

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use airlock::sandbox::JsEngine;
 use object::{Object, ObjectSection};
 use tests::binary::airlock;
+use tests::engine::carries_both;
 use wasmtime::{Engine, Module};
 
 /// The sections of the binary that carry compiled guests; the second only where it was made.
@@ -18,7 +18,7 @@ fn the_guests_inside_the_shipped_binary_import_nothing() {
     let section = |name| Some(file.section_by_name(name)?.data().unwrap());
     imports_nothing(section(BOA).unwrap_or_else(|| panic!("no section {BOA}")));
     let second = section(QUICKJS);
-    assert_eq!(second.is_some(), JsEngine::QuickJs.image().is_some());
+    assert_eq!(second.is_some(), carries_both());
     if let Some(image) = second {
         imports_nothing(image);
     }

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use airlock::sandbox::{DIFFERENCES, JsEngine};
+use airlock::sandbox::DIFFERENCES;
+use tests::engine::carries_both;
 use tests::engines::{Compared, Difference, Made, Pair};
 
 /// Begins where no long run begins.
@@ -14,8 +15,7 @@ const SCRIPTS: u64 = 400;
 
 /// None where this build carries one engine alone.
 fn pair() -> Option<Pair> {
-    JsEngine::QuickJs.image()?;
-    Some(Pair::open().unwrap())
+    carries_both().then(|| Pair::open().unwrap())
 }
 
 fn folder() -> PathBuf {

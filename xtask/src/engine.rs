@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
-use sha2::{Digest, Sha256};
 
 use crate::paths;
 use compiler::Compiler;
@@ -59,10 +58,20 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
         eprintln!("building it again in another folder");
         make_again(&guests.join("again"), &module, &compiler, &factory)?;
     }
-    let digest = hex(&Sha256::digest(&module));
-    println!("quickjs.wasm  {} bytes  sha256:{digest}", module.len());
-    let line = format!("{} {digest} {label}", sources.stamp());
-    hold_against_committed(&line, accept, twice)?;
+    println!(
+        "quickjs.wasm  {} bytes  sha256:{}",
+        module.len(),
+        digests::digest(&module)
+    );
+    let path = paths::root().join(DIGESTS);
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    let line = digests::line(&sources.stamp(), &module, &label);
+    if accept {
+        fs::write(&path, digests::with(&committed, &line)?)?;
+        println!("accepted in {DIGESTS}");
+    } else {
+        hold_against_committed(&committed, &line, twice)?;
+    }
     fs::write(made.join(MADE_FROM), sources.text())?;
     println!("made in {}; the next build carries it", made.display());
     Ok(())
@@ -102,15 +111,8 @@ fn first_difference(one: &[u8], other: &[u8]) -> Option<usize> {
 }
 
 /// The same sources and compilers make the same bytes, wherever they lie.
-fn hold_against_committed(line: &str, accept: bool, is_wanted: bool) -> Result<()> {
-    let path = paths::root().join(DIGESTS);
-    let committed = fs::read_to_string(&path).unwrap_or_default();
-    if accept {
-        fs::write(&path, digests::with(&committed, line)?)?;
-        println!("accepted in {DIGESTS}");
-        return Ok(());
-    }
-    match digests::judge(&committed, line)? {
+fn hold_against_committed(committed: &str, line: &str, is_wanted: bool) -> Result<()> {
+    match digests::judge(committed, line)? {
         Held::Same => {}
         Held::NewSources if is_wanted => bail!(
             "{DIGESTS} has no digest for these sources; `cargo xtask engine quickjs --accept` writes it"
@@ -258,6 +260,5 @@ fn finish(mut command: Command, doing: &str) -> Result<()> {
     Ok(())
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
+#[cfg(test)]
+mod tests;

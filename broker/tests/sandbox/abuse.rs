@@ -360,30 +360,92 @@ fn memory_may_end_while_a_result_is_read() {
     assert_eq!(run("return 1 + 1").value(), "2");
 }
 
+/// Each ends badly, and in one way only, whatever ran before it.
+const BAD: &[(&str, Ending)] = &[
+    ("function f() { return f() + 1 } return f()", Ending::Stack),
+    (
+        "return 'x'.repeat(2 ** 29).split('')",
+        Ending::Limit(Limit::Memory),
+    ),
+    (
+        "throw new Error('as it should')",
+        Ending::Failed("Error", "as it should"),
+    ),
+    ("await new Promise(() => {})", Ending::Deadlock),
+    (
+        "const a = []; a.push(a); return a",
+        Ending::Failed("TypeError", "itself"),
+    ),
+    (
+        "let o = {}; for (let i = 0; i < 3e4; i++) o = { o }; return JSON.stringify(o).length",
+        Ending::Limit(Limit::Stack),
+    ),
+    (
+        "return null.member",
+        Ending::Failed("TypeError", "cannot read `member` of null"),
+    ),
+    ("syntax error (", Ending::Failed("SyntaxError", "")),
+    ("for (;;) {}", Ending::Limit(Limit::Cpu)),
+    (
+        "const a = []; for (;;) a.push(new Uint8Array(70_000))",
+        Ending::Limit(Limit::Memory),
+    ),
+    (
+        "return new Array(60_000).fill('a text of some length')",
+        Ending::ValueTooLarge,
+    ),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Ending {
+    Stack,
+    Deadlock,
+    ValueTooLarge,
+    Limit(Limit),
+    /// The name of the error, and a part of what it says.
+    Failed(&'static str, &'static str),
+}
+
+impl Ending {
+    fn is_of(self, end: &End) -> bool {
+        match (self, end) {
+            (Self::Stack, End::State(StepState::StackExhausted))
+            | (Self::Deadlock, End::State(StepState::Deadlocked))
+            | (Self::ValueTooLarge, End::State(StepState::ValueTooLarge)) => true,
+            (Self::Limit(expected), End::Stopped(GuestStop::Limit { limit, .. })) => {
+                *limit == expected
+            }
+            (Self::Failed(name, said), End::State(StepState::Failed(error))) => {
+                error.name == name && error.message.contains(said)
+            }
+            _ => false,
+        }
+    }
+}
+
 #[test]
 fn ten_thousand_runs_with_traps_among_them_are_each_right() {
-    let bad = [
-        "function f() { return f() + 1 } return f()",
-        "return 'x'.repeat(2 ** 29).split('')",
-        "throw new Error('as it should')",
-        "await new Promise(() => {})",
-        "const a = []; a.push(a); return a",
-        "let o = {}; for (let i = 0; i < 3e4; i++) o = { o }; return JSON.stringify(o).length",
-        "return null.member",
-        "syntax error (",
-    ];
     let tight = GuestBounds {
-        cpu_ms_max: 100,
         memory_bytes_max: 12 * 1024 * 1024,
         ..BOUNDS
     };
     let mut wrong = 0;
     for turn in 0..10_000_u32 {
         if turn % 20 == 7 {
-            let script = bad[turn as usize / 20 % bad.len()];
-            let told = bounded(script, tight);
-            let is_done = matches!(told.end, End::State(StepState::Done { .. }));
-            assert!(!is_done, "{script}: {:?}", told.end);
+            let (script, ending) = BAD[turn as usize / 20 % BAD.len()];
+            // What never ends is stopped soon; anything else has all the time that it needs.
+            let cpu_ms_max = match ending {
+                Ending::Limit(Limit::Cpu) => 20,
+                _ => tight.cpu_ms_max,
+            };
+            let told = bounded(
+                script,
+                GuestBounds {
+                    cpu_ms_max,
+                    ..tight
+                },
+            );
+            assert!(ending.is_of(&told.end), "{script}: {:?}", told.end);
             wrong += 1;
         } else {
             let mut start = start("return [input, [input].map((x) => x * 2)[0]]");

@@ -3,10 +3,11 @@
 use airlock::sandbox::JsEngine;
 use serde_json::Value;
 use tests::command::Home;
+use tests::engine::carries_both;
 
 fn carried() -> impl Iterator<Item = JsEngine> {
     let engines = JsEngine::ALL.into_iter();
-    engines.filter(|engine| engine.image().is_some())
+    engines.filter(|engine| *engine != JsEngine::QuickJs || carries_both())
 }
 
 #[test]

@@ -372,10 +372,56 @@ fn every_statement_is_shown_by_a_test_and_every_test_shows_one() {
 }
 
 #[test]
-fn tests_that_stand_elsewhere_are_there() {
+fn tests_that_stand_elsewhere_are_run() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     for (id, file, function) in ELSEWHERE {
         let text = std::fs::read_to_string(root.join(file)).unwrap();
-        assert!(text.contains(&format!("\nfn {function}(")), "{id}");
+        assert!(is_run(&text, function), "{id}: {function} of {file}");
+    }
+}
+
+/// Whether a file has a test of this name, which no attribute keeps from being run.
+fn is_run(text: &str, function: &str) -> bool {
+    let heads = [format!("fn {function}("), format!("async fn {function}(")];
+    let lines: Vec<&str> = text.lines().collect();
+    let Some(at) = lines
+        .iter()
+        .position(|line| heads.iter().any(|head| line.starts_with(head.as_str())))
+    else {
+        return false;
+    };
+    let before = lines[..at].iter().rev();
+    let attributes: Vec<&str> = before
+        .copied()
+        .take_while(|line| line.starts_with("#[") || line.starts_with("///"))
+        .filter(|line| line.starts_with("#["))
+        .collect();
+    let is_test = |line: &&str| *line == "#[test]" || line.starts_with("#[tokio::test");
+    let (tests, others): (Vec<&str>, Vec<&str>) = attributes.into_iter().partition(is_test);
+    tests.len() == 1
+        && !others
+            .iter()
+            .any(|line| line.contains("ignore") || line.contains("cfg"))
+}
+
+#[test]
+fn what_is_no_test_or_is_left_out_shows_nothing() {
+    for (text, expected) in [
+        ("#[test]\nfn it() {}", true),
+        (
+            "#[tokio::test(flavor = \"multi_thread\")]\n/// Words.\nasync fn it() {}",
+            true,
+        ),
+        ("fn it() {}", false),
+        ("#[test]\n\nfn it() {}", false),
+        ("#[test]\n#[ignore]\nfn it() {}", false),
+        ("#[test]\n#[ignore = \"slow\"]\nfn it() {}", false),
+        ("#[test]\n#[cfg(windows)]\nfn it() {}", false),
+        ("#[test]\n#[cfg_attr(unix, ignore)]\nfn it() {}", false),
+        ("// #[test]\n// fn it() {}", false),
+        ("#[test]\nfn it_too() {}", false),
+        ("/// fn it() {}", false),
+    ] {
+        assert_eq!(is_run(text, "it"), expected, "{text}");
     }
 }
