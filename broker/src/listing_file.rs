@@ -3,6 +3,7 @@
 //! before their server is connected to; a call leaves only when the server still
 //! says the same. So nothing that goes wrong here is an error.
 
+mod missed;
 mod words;
 
 use std::io::Read as _;
@@ -112,6 +113,7 @@ impl Listings {
         let (says, digests) = (Value::from(says), json!(digests));
         let text = format!(r#"{{"says":{says},"digests":{digests},"tools":[{tools}]}}"#);
         self.replace(&path, text.as_bytes());
+        self.forget_missed(spec);
     }
 
     /// What is the same stays.

@@ -33,6 +33,8 @@ struct Entry {
     server: Server,
     state: ServerState,
     offered: Option<Offered>,
+    /// An earlier start waited for it in vain.
+    was_missed: bool,
     /// What is wrong with it, or with single tools of it.
     problems: Vec<Problem>,
 }
@@ -80,6 +82,7 @@ impl Roster {
             },
             server,
             offered: None,
+            was_missed: false,
             problems: Vec::new(),
         };
         Self {
@@ -110,7 +113,17 @@ impl Roster {
             Some(self.offer(server, says, tools))
         });
         for (entry, offered) in self.entries.iter_mut().zip(recalled) {
+            entry.was_missed =
+                offered.is_none() && self.listings.was_missed(&entry.server.spec.digest());
             entry.offered = offered;
+        }
+    }
+
+    /// Remembers of which servers nothing is known though they were waited for.
+    pub(super) fn note_missed(&self) {
+        let missed = self.entries.iter().filter(|it| it.status().is_awaited());
+        for entry in missed {
+            self.listings.note_missed(&entry.server.spec.digest());
         }
     }
 
@@ -387,6 +400,7 @@ impl Entry {
             state: self.state.clone(),
             is_on_demand: self.server.idle.is_some(),
             tools: self.offered.as_ref().map(|it| it.tools.len()),
+            was_missed: self.was_missed,
             about: self.server.about.clone().or(says),
         }
     }

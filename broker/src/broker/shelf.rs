@@ -79,7 +79,6 @@ pub(super) struct Shelf {
     says: Says,
     current: RwLock<(Stamp, Arc<Known>)>,
     changes: watch::Sender<u64>,
-    remembers: bool,
 }
 
 /// What the next state is made from.
@@ -144,7 +143,6 @@ impl Shelf {
             fitting(&mut roster, &remembered, assemble, forget).ok_or(error)
         });
         let (known, ruling) = assembled?;
-        let remembers = !roster.remembered().is_empty();
         Ok(Self {
             sources,
             files: opened.files,
@@ -159,13 +157,12 @@ impl Shelf {
             }),
             current: RwLock::new((opened.stamp, Arc::new(known))),
             changes: watch::Sender::new(0),
-            remembers,
         })
     }
 
-    /// Whether tools of some server were known before any server was there.
-    pub(super) fn remembers(&self) -> bool {
-        self.remembers
+    /// The servers whose tools nobody knows by now are not waited for at later starts.
+    pub(super) fn note_missed(&self) {
+        lock(&self.making).roster.note_missed();
     }
 
     /// What the servers say now, in the form of a lock.

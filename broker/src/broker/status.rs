@@ -24,6 +24,8 @@ pub struct ServerStatus {
     pub is_on_demand: bool,
     /// How many tools it lists, or listed when it was last seen. None: it was never seen.
     pub tools: Option<usize>,
+    /// An earlier start waited for it in vain, and it was never seen since.
+    pub was_missed: bool,
     /// What our configuration says of it, or else what it says of itself.
     pub about: Option<String>,
 }
@@ -34,11 +36,18 @@ impl ServerStatus {
     pub fn is_awaited(&self) -> bool {
         self.state == ServerState::Starting && self.tools.is_none()
     }
+
+    /// Whether a start is held up for it, for a while: so that one that is slow, or never there,
+    /// does not hold up each start, that is done once.
+    #[must_use]
+    pub fn holds_up_start(&self) -> bool {
+        self.is_awaited() && !self.was_missed
+    }
 }
 
 impl Broker {
-    /// Whether tools of some server were known at the start, from when it was last seen.
-    pub(crate) fn remembers(&self) -> bool {
-        self.0.servers.shelf.remembers()
+    /// This start has waited long enough for those who are still missing.
+    pub(crate) fn note_missed(&self) {
+        self.0.servers.shelf.note_missed();
     }
 }

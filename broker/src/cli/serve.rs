@@ -59,7 +59,7 @@ pub(super) struct ServeOptions {
         help_heading = "Tools"
     )]
     disclosure_share: u64,
-    /// How long after a start at which no tool is known yet requests wait for all servers
+    /// How long after a start requests wait for servers that were never seen
     #[arg(
         long,
         value_name = "TIME",

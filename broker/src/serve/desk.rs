@@ -1,6 +1,7 @@
 //! Each request by its method, in both eras.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use airlock_core::id::ServerName;
 use futures_util::future::join_all;
@@ -46,6 +47,8 @@ struct Inner {
     declared: watch::Sender<Option<Abilities>>,
     /// Until then requests wait for servers whose tools nobody knows yet.
     start_ends: Instant,
+    /// Whether it was noted which servers were still missing then.
+    missed_noted: AtomicBool,
 }
 
 /// The methods that are answered before the servers are there.
@@ -75,6 +78,7 @@ impl Desk {
         let start_ends = Instant::now() + settings.start_wait;
         Ok(Self(Arc::new(Inner {
             start_ends,
+            missed_noted: AtomicBool::new(false),
             shelf,
             settings,
             clock: Clock::start(),
@@ -263,22 +267,36 @@ impl Desk {
         &self.0.latest_list
     }
 
-    /// The tools that are there now; shortly after a start at which none was known, those of all
-    /// servers, if that is soon.
+    /// The tools that are there now; shortly after a start, those of all servers, if that is soon.
     pub(super) async fn shelf(&self) -> Result<Arc<Shelf>, Refusal> {
         let filled =
             |shelf: &Option<Arc<Shelf>>| shelf.as_ref().is_some_and(|it| !it.is_waited_for());
         let mut shelf = self.0.shelf.clone();
         let there = async {
-            let _ = timeout_at(self.0.start_ends, shelf.wait_for(filled)).await;
+            let in_time = timeout_at(self.0.start_ends, shelf.wait_for(filled));
+            let is_late = in_time.await.is_err();
             let there = shelf.wait_for(Option::is_some).await;
-            there.ok().and_then(|it| it.clone())
+            let there = there.ok().and_then(|it| it.clone())?;
+            if is_late {
+                self.note_missed(&there).await;
+            }
+            Some(there)
         };
         let there = tokio::select! {
             there = there => there,
             refusal = self.0.ending.refusal() => return Err(refusal),
         };
         there.ok_or_else(|| Refusal::new(rpc::INTERNAL, "the broker could not be set up"))
+    }
+
+    /// Has those who are still missing remembered, so that no later start is held up for them.
+    async fn note_missed(&self, shelf: &Shelf) {
+        let was_waited = !self.settings().start_wait.is_zero();
+        if !was_waited || self.0.missed_noted.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let broker = shelf.broker.clone();
+        let _ = tokio::task::spawn_blocking(move || broker.note_missed()).await;
     }
 
     /// The same, with the servers that the request needs by name, however long they take.

@@ -45,7 +45,7 @@ pub struct Settings {
     pub logs: bool,
     /// Prompts and resources of servers, which hosts get without any rule; none by default.
     pub offers: Offers,
-    /// How long after a start at which no tool is known yet requests wait for all servers.
+    /// How long after a start requests wait for servers that were never seen.
     pub start_wait: Duration,
     pub fetch_rate: FetchRate,
     /// Calls of one session that are worked on at the same time.

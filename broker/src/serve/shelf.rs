@@ -161,10 +161,9 @@ impl Shelf {
         self.known.servers.iter().any(ServerStatus::is_awaited)
     }
 
-    /// Whether it is worth to wait for those who are still missing: nothing was known at the
-    /// start. Otherwise one server that is slow, or never there, would hold up each start.
+    /// Whether it is worth to wait, at the start, for those who are still missing.
     pub(super) fn is_waited_for(&self) -> bool {
-        self.is_filling() && !self.broker.remembers()
+        self.known.servers.iter().any(ServerStatus::holds_up_start)
     }
 
     /// The tool with the digest that its description has now.

@@ -1,6 +1,7 @@
 //! Servers that are slow, never there, or change.
 
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tests::patience::PATIENCE;
@@ -54,18 +55,20 @@ fn servers_that_are_slow_or_never_there_hold_up_nobody_and_join_when_they_are_th
     assert!(!absent.contains("slow"), "{absent}");
 }
 
+/// Longer than anybody waits here.
+const LONG: [&str; 2] = ["--start-wait", "600s"];
+
 #[test]
-fn a_server_that_was_never_seen_holds_up_no_start_at_which_others_are_remembered() {
-    // Longer than anybody waits here.
-    const LONG: [&str; 2] = ["--start-wait", "600s"];
+fn a_server_that_was_waited_for_in_vain_holds_up_no_later_start() {
     let mut site = Site::new();
     site.server("quick", &[tool("read", "Reads a page.")], "");
-    let found = site
-        .host(&LONG)
-        .call("search_tools", &json!({"query": "page"}));
-    assert!(text(&found).contains("quick.read"), "{found}");
-
     drawing(&mut site);
+    search_until(
+        &mut site.host(&["--start-wait", "50ms"]),
+        "page",
+        "quick.read",
+    );
+
     let mut host = site.host(&LONG);
     let found = host.call("search_tools", &json!({"query": "page"}));
     assert!(text(&found).contains("quick.read"), "{found}");
@@ -75,6 +78,28 @@ fn a_server_that_was_never_seen_holds_up_no_start_at_which_others_are_remembered
     assert!(list.contains("quick (1)"), "{list}");
     let ran = host.call("run_script", &json!({"code": "return 1 + 1"}));
     assert!(text(&ran).starts_with('2'), "{ran}");
+}
+
+/// Also where a host starts the program twice, and the first one saw only some of the servers.
+#[test]
+fn a_server_that_nobody_has_waited_for_yet_is_waited_for_beside_those_that_are_remembered() {
+    let mut site = Site::new();
+    site.server("quick", &[tool("read", "Reads a page.")], "");
+    let found = site
+        .host(&LONG)
+        .call("search_tools", &json!({"query": "page"}));
+    assert!(text(&found).contains("quick.read"), "{found}");
+
+    drawing(&mut site);
+    let may_start = site.home.path().join(MAY_START);
+    let mut host = site.host(&LONG);
+    let starter = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(300));
+        std::fs::write(may_start, "").unwrap();
+    });
+    let found = host.call("search_tools", &json!({"query": "page"}));
+    assert!(text(&found).contains("slow.draw"), "{found}");
+    starter.join().unwrap();
 }
 
 /// A policy folder: everything is permitted, and one tool is forbidden.
