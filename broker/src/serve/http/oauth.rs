@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use airlock_core::id::Digest;
 use axum::http::header;
 use ring::digest;
 use serde_json::{Value, json};
@@ -150,7 +151,7 @@ impl ResourceServer {
         }
         let looked_up = tokio::time::timeout(LOOK_UP_WALL, self.look_up(token)).await;
         let said = looked_up.ok().flatten().ok_or(Refused::Unknown)?;
-        let found = judged(&said, &self.0.settings, now_ms)?;
+        let found = judged(&said, token, &self.0.settings, now_ms)?;
         let mut known = self.known();
         if known.len() >= KNOWN_MAX {
             known.retain(|_, it| it.until_ms > now_ms);
@@ -210,7 +211,12 @@ fn url(what: &'static str, text: &str) -> Result<ServerUrl, BadOauth> {
 }
 
 /// Whether what is said of a token lets its host in here, and for how long that holds.
-fn judged(said: &Value, settings: &OauthSettings, now_ms: u64) -> Result<Known, Refused> {
+fn judged(
+    said: &Value,
+    token: &str,
+    settings: &OauthSettings,
+    now_ms: u64,
+) -> Result<Known, Refused> {
     let text = |key| said.get(key).and_then(Value::as_str);
     let is_ours = |it: &Value| it.as_str() == Some(&settings.resource);
     let for_us = match said.get("aud") {
@@ -219,9 +225,8 @@ fn judged(said: &Value, settings: &OauthSettings, now_ms: u64) -> Result<Known, 
         // Whoever does not say what it is for says that it is for anything.
         None => false,
     };
-    let seconds = |key| said.get(key).and_then(Value::as_u64);
-    let until_ms = seconds("exp").map_or(u64::MAX, |it| it.saturating_mul(1_000));
-    let is_early = seconds("nbf").is_some_and(|it| it.saturating_mul(1_000) > now_ms);
+    let until_ms = moment_ms(said, "exp")?.unwrap_or(u64::MAX);
+    let is_early = moment_ms(said, "nbf")?.is_some_and(|it| it > now_ms);
     let foreign = text("iss").is_some_and(|it| it != settings.issuer);
     let is_active = said.get("active") == Some(&Value::Bool(true));
     if !is_active || !for_us || until_ms <= now_ms || is_early || foreign {
@@ -233,10 +238,29 @@ fn judged(said: &Value, settings: &OauthSettings, now_ms: u64) -> Result<Known, 
         return Err(Refused::Scope);
     }
     let who = ["sub", "client_id"].map(|key| text(key).unwrap_or_default());
+    let caller = match who {
+        // Of whom nothing is said, they are told apart by what they carry.
+        ["", ""] => json!([Digest::of(token.as_bytes())]),
+        who => json!(who),
+    };
     Ok(Known {
-        caller: Caller(json!(who).to_string()),
+        caller: Caller(caller.to_string()),
         until_ms: until_ms.min(now_ms.saturating_add(KNOWN_MS)),
     })
+}
+
+/// A moment as tokens have it, in seconds, which may have a fraction. One that cannot be read is
+/// no moment without an end.
+fn moment_ms(said: &Value, key: &str) -> Result<Option<u64>, Refused> {
+    match said.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(moment) => {
+            let seconds = moment.as_f64().filter(|it| *it >= 0.0);
+            // As a cast has it, what is too large is the largest.
+            let ms = seconds.map(|it| (it * 1_000.0) as u64);
+            ms.map(Some).ok_or(Refused::Token)
+        }
+    }
 }
 
 /// As forms have it: everything but letters, digits and `-._~` by its bytes.
@@ -280,8 +304,25 @@ mod tests {
         for (key, value) in change.as_object().unwrap() {
             crate::serve::rpc::put(&mut said, key, value.clone());
         }
-        let judged = judged(&said, &settings(), 1_000_000).map(|it| it.until_ms);
+        let judged = judged(&said, "token", &settings(), 1_000_000).map(|it| it.until_ms);
         assert_eq!(judged, expected, "{change}");
+    }
+
+    #[test]
+    fn a_moment_may_have_a_fraction_and_what_is_no_moment_lets_nobody_in() {
+        check(&json!({"exp": 1_010.5}), Ok(1_010_500));
+        check(&json!({"exp": 1e300}), Ok(1_030_000));
+        for moment in [
+            json!(999.5),
+            json!("2000"),
+            json!(-1),
+            json!({}),
+            json!(true),
+        ] {
+            check(&json!({"exp": moment}), Err(Refused::Token));
+        }
+        check(&json!({"nbf": 1_000.5}), Err(Refused::Token));
+        check(&json!({"nbf": "0"}), Err(Refused::Token));
     }
 
     #[test]
@@ -311,11 +352,17 @@ mod tests {
     }
 
     #[test]
-    fn people_are_told_apart() {
-        let said = |sub: &str| json!({"active": true, "aud": "https://airlock.example/mcp", "scope": "tools", "sub": sub});
-        let caller = |sub| judged(&said(sub), &settings(), 0).unwrap().caller;
-        assert_ne!(caller("alice"), caller("bob"));
-        assert_eq!(caller("alice"), caller("alice"));
+    fn people_are_told_apart_and_those_of_whom_nothing_is_said_by_their_tokens() {
+        let caller = |who: Value, token| {
+            let mut said = json!({"active": true, "aud": settings().resource, "scope": "tools"});
+            crate::serve::rpc::put(&mut said, "sub", who);
+            judged(&said, token, &settings(), 0).unwrap().caller
+        };
+        let (alice, bob) = (json!("alice"), json!("bob"));
+        assert_ne!(caller(alice.clone(), "one"), caller(bob, "one"));
+        assert_eq!(caller(alice.clone(), "one"), caller(alice, "another"));
+        assert_ne!(caller(json!(null), "one"), caller(json!(null), "another"));
+        assert_eq!(caller(json!(null), "one"), caller(json!(null), "one"));
     }
 
     #[test]
