@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use super::Frame;
 use super::place::{Place, WaitKind, What};
+use super::words::FRAMES_MAX;
 
 /// Other waits that are told.
 const OTHERS_MAX: usize = 5;
@@ -135,7 +136,7 @@ fn stack(places: &[Place], first: &Place, waits: &[&Wait]) -> Vec<Frame> {
     let mut frames = vec![frame(first)];
     for place in waits.iter().filter_map(|it| places.get(it.place)) {
         let frame = frame(place);
-        if !frames.contains(&frame) && frames.len() < 12 {
+        if !frames.contains(&frame) && frames.len() < FRAMES_MAX {
             frames.push(frame);
         }
     }

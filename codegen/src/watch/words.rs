@@ -14,7 +14,7 @@ use crate::text::literal;
 const KEYS_TOLD_MAX: usize = 12;
 const KEY_CHARS_MAX: usize = 40;
 /// Frames of a stack.
-const FRAMES_MAX: usize = 12;
+pub(super) const FRAMES_MAX: usize = 12;
 
 pub(super) fn found(places: &[Place], names: &[String], place: &Place, note: &Note) -> Found {
     let inner = inner(place, note);

@@ -383,18 +383,36 @@ fn a_host_that_refuses_is_not_a_person_who_put_it_away() {
     ended(&serving.home, "declined");
 }
 
-#[test]
-fn a_form_with_a_credential_for_a_name_reaches_nobody() {
+/// The server has this credential, and is started with these arguments and its log.
+fn with_credential(credential: &str, args: &[&str]) -> Serving {
     let home = Home::new();
     let (program, log) = (program("fixture-server"), home.path().join("fixture.log"));
+    let mut args = args.to_vec();
+    args.push(log.to_str().unwrap());
     let config = format!(
-        "[servers.test]\ncommand = \"{}\"\nargs = [\"{}\"]\nenv = {{ TOKEN = \"username\" }}\n",
+        "[servers.test]\ncommand = \"{}\"\nargs = {args:?}\nenv = {{ TOKEN = \"{credential}\" }}\n",
         program.display(),
-        log.display()
     );
     let config = home.write("airlock.toml", config).display().to_string();
     let more = ["--config", &config];
-    let serving = Serving::start_in(home, ARGS.into_iter().chain(more));
+    Serving::start_in(home, ARGS.into_iter().chain(more))
+}
+
+#[test]
+fn a_servers_own_key_is_not_kept_where_it_is_a_credential() {
+    let code = "return await test.input_required_result_elicitation({})";
+    let params = json!({"name": "run_script", "arguments": {"code": code}});
+    for (credential, expected) in [("another-one", "user_name"), ("user_name", "inquiry-1")] {
+        let serving = with_credential(credential, &["--newer"]);
+        let said = modern(&serving, params.clone(), &json!({"elicitation": {}})).answer(1);
+        let requests = said["inputRequests"].as_object().unwrap();
+        assert_eq!(requests.keys().collect::<Vec<_>>(), [expected], "{said}");
+    }
+}
+
+#[test]
+fn a_form_with_a_credential_for_a_name_reaches_nobody() {
+    let serving = with_credential("username", &[]);
     let host = serving.session(&json!({"elicitation": {}}));
     let mut run = host.begin(1, "tools/call", &running(CODE));
     let mut heard = String::new();
