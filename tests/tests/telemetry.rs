@@ -227,6 +227,12 @@ fn without_a_collector_nothing_is_sent_and_one_that_is_away_or_silent_costs_noth
             .wait()
             .expect_code(0);
         assert_eq!(ended.stdout.trim(), "x", "{ended}");
+        let ended = ended.expect_stderr("the collector does not get all traces and metrics");
+        assert_eq!(
+            ended.stderr.matches("the collector does not").count(),
+            1,
+            "{ended}"
+        );
     }
     // What another program on the same machine is told to speak stops nobody here.
     let mut command = home.airlock(args);

@@ -405,6 +405,12 @@ impl Broker {
         self.0.going.end(why).await;
     }
 
+    /// Comes when a collector was named and has not got something, be it after the broker's end.
+    pub(crate) fn telemetry_trouble(&self) -> impl Future<Output = Problem> + use<> {
+        let telemetry = self.0.telemetry.clone();
+        async move { telemetry.trouble().await }
+    }
+
     /// Ends all connections and the servers that were started for them.
     pub async fn close(self) {
         self.0.servers.close().await;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use airlock_core::problem::Problem;
 use airlock_core::report::{Report, Status};
 use clap::{Args, ValueEnum};
+use futures_util::FutureExt as _;
 use sandbox_protocol::ConsoleLevel;
 
 use super::approvers::{self, ApprovalOptions};
@@ -116,7 +117,11 @@ pub(super) fn run(options: RunOptions, environment: &Environment) -> Outcome {
         let broker = job.connect(config).await?;
         let report = job.run(&broker, source.script.clone()).await;
         let shown = job.show(&report, &source, !broker.catalog().has_others());
+        let trouble = broker.telemetry_trouble();
         let _ = tokio::time::timeout(CLOSE_WALL, broker.close()).await;
+        if let Some(trouble) = trouble.now_or_never() {
+            screen.warning(&trouble);
+        }
         shown.map(|()| report)
     })?;
     runtime.shutdown_background();

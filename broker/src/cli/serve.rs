@@ -249,6 +249,8 @@ async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) 
             built = &mut building, if broker.is_none() => {
                 let built = built.map_err(interrupted)??;
                 crier.tell(&built);
+                let (screen, trouble) = (screen.clone(), built.telemetry_trouble());
+                tokio::spawn(async move { screen.warning(&trouble.await) });
                 changes = built.changes();
                 broker = Some(built);
             }

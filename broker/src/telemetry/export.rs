@@ -1,12 +1,12 @@
 //! Sending to a collector, from a task of its own. Whoever has something to tell
 //! never waits: a queue that is full drops it.
 
-use std::sync::Once;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use reqwest::{Client, Url};
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::metrics::{Measured, Metrics};
@@ -21,7 +21,24 @@ const SPANS_EVERY: Duration = Duration::from_secs(1);
 /// How long the end of a broker may wait for a collector.
 const FLUSH_WALL: Duration = Duration::from_secs(1);
 
-pub(super) struct Exporter(mpsc::Sender<News>);
+pub(super) struct Exporter {
+    news: mpsc::Sender<News>,
+    trouble: Trouble,
+}
+
+/// Why the collector did not get something, the first time that it did not.
+#[derive(Clone, Default)]
+struct Trouble(Arc<watch::Sender<Option<String>>>);
+
+impl Trouble {
+    fn note(&self, why: &str) {
+        self.0.send_if_modified(|first| {
+            let is_first = first.is_none();
+            first.get_or_insert_with(|| why.to_owned());
+            is_first
+        });
+    }
+}
 
 enum News {
     Span(Box<Span>),
@@ -32,6 +49,7 @@ enum News {
 struct Sender {
     config: TelemetryConfig,
     client: Client,
+    trouble: Trouble,
     clock: Clock,
     began_ms: u64,
     spans: Vec<Span>,
@@ -55,9 +73,10 @@ impl Exporter {
         if is_plain(&config.traces) && is_plain(&config.metrics) {
             client = client.tls_certs_only([]);
         }
-        let clock = Clock::start();
+        let (clock, trouble) = (Clock::start(), Trouble::default());
         let sender = Sender {
             config,
+            trouble: trouble.clone(),
             client: client.build().ok()?,
             began_ms: clock.now_ms(),
             clock,
@@ -66,25 +85,32 @@ impl Exporter {
         };
         let (news, queue) = mpsc::channel(QUEUE);
         tokio::spawn(sender.work(queue));
-        Some(Self(news))
+        Some(Self { news, trouble })
     }
 
     pub(super) fn trace(&self, span: Span) {
-        let _ = self.0.try_send(News::Span(Box::new(span)));
+        let _ = self.news.try_send(News::Span(Box::new(span)));
     }
 
     pub(super) fn measure(&self, measured: Measured) {
-        let _ = self.0.try_send(News::Measured(measured));
+        let _ = self.news.try_send(News::Measured(measured));
     }
 
     pub(super) async fn flush(&self) {
         let (done, is_done) = oneshot::channel();
         let flushed = async {
-            if self.0.send(News::Flush(done)).await.is_ok() {
+            if self.news.send(News::Flush(done)).await.is_ok() {
                 let _ = is_done.await;
             }
         };
-        let _ = timeout(FLUSH_WALL, flushed).await;
+        if timeout(FLUSH_WALL, flushed).await.is_err() {
+            self.trouble.note("it did not take the last ones in time");
+        }
+    }
+
+    /// Why the collector did not get something, when it has happened.
+    pub(super) fn trouble(&self) -> watch::Receiver<Option<String>> {
+        self.trouble.0.subscribe()
     }
 }
 
@@ -145,6 +171,15 @@ impl Sender {
             .headers(self.config.headers.clone())
             .header("content-type", "application/json")
             .body(body.to_string());
-        let _ = request.send().await;
+        match request.send().await {
+            Ok(answer) if answer.status().is_success() => {}
+            Ok(answer) => {
+                let status = answer.status().as_u16();
+                self.trouble.note(&format!("it answered {status}"));
+            }
+            Err(error) if error.is_timeout() => self.trouble.note("it did not answer in time"),
+            Err(error) if error.is_connect() => self.trouble.note("it cannot be reached"),
+            Err(_) => self.trouble.note("the connection to it broke"),
+        }
     }
 }

@@ -13,6 +13,7 @@ mod spans;
 use std::sync::Arc;
 
 use airlock_core::id::RunId;
+use airlock_core::problem::Problem;
 
 use export::Exporter;
 use metrics::Measured;
@@ -43,6 +44,24 @@ impl Telemetry {
         if let Some(exporter) = &self.0 {
             exporter.measure(Measured::Fetch { too_often });
         }
+    }
+
+    /// When the collector has not got something, once; never where it gets everything.
+    pub(crate) async fn trouble(&self) -> Problem {
+        if let Some(exporter) = &self.0
+            && let Ok(why) = exporter.trouble().wait_for(Option::is_some).await
+        {
+            let what = "the collector does not get all traces and metrics";
+            let next = "see to OTEL_EXPORTER_OTLP_ENDPOINT, or set OTEL_SDK_DISABLED=true; runs \
+                        go on without it";
+            return Problem::new(
+                "collector-unheard",
+                what,
+                why.clone().unwrap_or_default(),
+                next,
+            );
+        }
+        std::future::pending().await
     }
 
     /// Sends what waits, if a collector takes it soon.

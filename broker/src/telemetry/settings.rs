@@ -70,7 +70,10 @@ impl TelemetryConfig {
             ("service.name".to_owned(), name.to_owned()),
             ("service.version".into(), env!("CARGO_PKG_VERSION").into()),
         ];
-        resource.extend(pairs(text("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default()));
+        let attributes = "OTEL_RESOURCE_ATTRIBUTES";
+        let described = pairs(text(attributes).unwrap_or_default());
+        resource
+            .extend(described.ok_or_else(|| problem(format!("{attributes} is no list a=b,c=d")))?);
         Ok(Some(Self {
             traces,
             metrics,
@@ -92,7 +95,7 @@ fn problem(why: String) -> Problem {
 fn headers(text: &str) -> Result<HeaderMap, Problem> {
     let bad = || problem("OTEL_EXPORTER_OTLP_HEADERS holds what is no header".to_owned());
     let mut headers = HeaderMap::new();
-    for (name, value) in pairs(text) {
+    for (name, value) in pairs(text).ok_or_else(bad)? {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
         let mut value = HeaderValue::from_str(&value).map_err(|_| bad())?;
         value.set_sensitive(true);
@@ -101,12 +104,14 @@ fn headers(text: &str) -> Result<HeaderMap, Problem> {
     Ok(headers)
 }
 
-/// `a=b,c=d`.
-fn pairs(text: &str) -> Vec<(String, String)> {
-    let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
-    pairs
-        .map(|(name, value)| (name.trim().to_owned(), decoded(value.trim())))
-        .collect()
+/// `a=b,c=d`; none where something in it is no such pair.
+fn pairs(text: &str) -> Option<Vec<(String, String)>> {
+    let pairs = text.split(',').filter(|pair| !pair.trim().is_empty());
+    let pairs = pairs.map(|pair| {
+        let (name, value) = pair.split_once('=')?;
+        Some((name.trim().to_owned(), decoded(value.trim())))
+    });
+    pairs.collect()
 }
 
 /// Percent signs with two digits behind them stand for a byte.
@@ -165,6 +170,8 @@ mod tests {
             ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
             ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "nonsense"),
             ("OTEL_EXPORTER_OTLP_HEADERS", "bad name=s3cret"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "x=1,s3cret"),
+            ("OTEL_RESOURCE_ATTRIBUTES", "team"),
             ("OTEL_METRIC_EXPORT_INTERVAL", "soon"),
         ] {
             let problem = TelemetryConfig::of(&Environment::from([base, wrong])).unwrap_err();
