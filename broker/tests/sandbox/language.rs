@@ -53,3 +53,12 @@ fn bigints_stand_in_order_beside_numbers() {
         include_str!("language/bigints.txt"),
     );
 }
+
+/// The expectation is what V8 says.
+#[test]
+fn keys_become_texts_when_their_values_are_there() {
+    prints(
+        include_str!("language/keys.js"),
+        include_str!("language/keys.txt"),
+    );
+}

@@ -2,6 +2,7 @@
 //! (`cargo xtask engines`). Each piece of text stands exactly once in its file, or the build
 //! ends: another version of the engine is looked at anew.
 
+mod keys;
 mod loops;
 mod speed;
 mod words;
@@ -25,7 +26,11 @@ const IN_ITS_WORKINGS: &[Correction] = &[
     SPLICED_COPIES_READ_WITHOUT_ASKING,
     WEAK_REFERENCES_ARE_KEPT,
     WEAK_REFERENCES_ARE_KEPT_WHEN_ASKED,
-    KEYS_COME_BEFORE_VALUES,
+    keys::KEYS_COME_BEFORE_VALUES,
+    keys::TARGETS_KEEP_THEIR_KEYS,
+    keys::KEYS_ARE_READ_WHEN_VALUES_ARE_THERE,
+    keys::KEYS_ARE_READ_ONCE,
+    keys::NOTHING_READS_NO_KEY,
     GROUPS_CLOSE,
     GROUPS_OF_MAPS_CLOSE,
     NO_NUMBER_IS_NO_MEMBER_OF_BYTES,
@@ -267,26 +272,6 @@ static const JSCFunctionListEntry js_weakref_proto_funcs[] = {",
 }
 
 static const JSCFunctionListEntry js_weakref_proto_funcs[] = {",
-};
-
-/// `{ [key]: value }` makes a text or a symbol of the key before it looks at the value, and once.
-const KEYS_COME_BEFORE_VALUES: Correction = Correction {
-    wrong: "
-        if (js_parse_expr(s))
-            goto fail;
-        if (js_parse_expect(s, ']'))
-            goto fail;
-        name = JS_ATOM_NULL;
-",
-    right: "
-        if (js_parse_expr(s))
-            goto fail;
-        if (js_parse_expect(s, ']'))
-            goto fail;
-        if (allow_method)
-            emit_op(s, OP_to_propkey);
-        name = JS_ATOM_NULL;
-",
 };
 
 /// `Object.groupBy` closes what it goes through when its function fails, makes a key once, and

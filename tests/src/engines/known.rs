@@ -37,22 +37,22 @@ pub(super) fn is_known(difference: &Difference, script: &str) -> bool {
         || is_typed_for_people(script) && boa.replace(", ", ",") == quickjs.replace(", ", ",")
 }
 
-/// Two tellings of one function that has the members of a built-in, in another order.
+/// Two tellings of a function that has the members of a built-in, in another order, wherever in
+/// a line it stands.
 fn is_same_built_in(boa: &str, quickjs: &str) -> bool {
-    let split = |line: &str| {
-        let (head, members) = line.split_once(" {")?;
-        let mut members: Vec<_> = members
-            .trim_end_matches('}')
-            .split(", ")
+    let is_built_in = BUILT_INS
+        .iter()
+        .any(|name| boa.contains(&format!("function '{name}'/")));
+    let sorted = |line: &str| {
+        let begin = line.split_once(" {").map_or(line, |(begin, _)| begin);
+        let mut members: Vec<_> = line
+            .split([' ', ',', '{', '}'])
             .map(str::to_owned)
             .collect();
         members.sort();
-        Some((head.to_owned(), members))
+        (begin.to_owned(), members)
     };
-    let is_built_in = BUILT_INS
-        .iter()
-        .any(|name| boa.starts_with(&format!("log: function '{name}'/")));
-    is_built_in && split(boa).is_some() && split(boa) == split(quickjs)
+    is_built_in && sorted(boa) == sorted(quickjs)
 }
 
 const BUILT_INS: [&str; 6] = ["Number", "String", "Object", "Array", "Symbol", "BigInt"];

@@ -17,7 +17,7 @@ const DECLARED: &str = "let a = 1, b = 'b', c, d = null, n = 2, s = 'abc', l = [
     o = { x: 1, y: { z: 2 } }, m = new Map([['a', 1]]), f = x => x, i = 1; const fs = [];";
 
 /// What is written in the place where it stands, so that `await` and the like may stand in it.
-const IN_PLACE: [&str; 18] = [
+const IN_PLACE: [&str; 19] = [
     "stmt",
     "loopblock",
     "loopstmts",
@@ -36,10 +36,11 @@ const IN_PLACE: [&str; 18] = [
     "later",
     "callstmt",
     "cornercall",
+    "idiomcall",
 ];
 
 /// What is no expression, and gets no brackets.
-const BARE: [&str; 45] = [
+const BARE: [&str; 47] = [
     "stmt",
     "stmtplain",
     "stmtplain2",
@@ -85,8 +86,10 @@ const BARE: [&str; 45] = [
     "written",
     "timed",
     "mixed",
+    "idiom",
+    "idiomcall",
 ];
-const WORDS: [&str; 22] = [
+const WORDS: [&str; 23] = [
     "target",
     "key",
     "assign",
@@ -109,6 +112,7 @@ const WORDS: [&str; 22] = [
     "level",
     "fnname",
     "arraymethod",
+    "joining",
 ];
 
 #[derive(Debug)]
@@ -329,7 +333,15 @@ fn is_block(name: &str) -> bool {
 fn is_about(name: &str) -> bool {
     matches!(
         name,
-        "language" | "waiting" | "calls" | "console" | "builtins" | "types" | "use" | "corners"
+        "language"
+            | "waiting"
+            | "calls"
+            | "console"
+            | "builtins"
+            | "types"
+            | "use"
+            | "corners"
+            | "idioms"
     )
 }
 
