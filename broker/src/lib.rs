@@ -5,6 +5,7 @@
 //! Start at [`Broker::builder`].
 
 pub mod approver;
+mod base64;
 mod broker;
 pub mod carrier;
 pub mod cli;

@@ -190,6 +190,7 @@ mod tests {
     use super::*;
     use crate::broker::Cancel;
     use crate::scratch::Scratch;
+    use crate::serve::kept::Storeroom;
     use crate::serve::peer::Peer;
     use crate::serve::session::HostSession;
     use crate::serve::settings::Settings;
@@ -232,7 +233,7 @@ mod tests {
     /// A host that has not read anything, and has room for two messages.
     fn deaf() -> (Request, mpsc::Receiver<Vec<u8>>) {
         let (outbox, told) = mpsc::channel(2);
-        let session = HostSession::new("s".into(), &Settings::default(), 0);
+        let session = HostSession::new("s".into(), &Settings::default(), &Storeroom::default(), 0);
         let request = Request {
             session: Arc::new(session),
             peer: Peer::new(outbox),

@@ -6,6 +6,7 @@
 
 mod asking;
 mod awaiting;
+mod binaries;
 mod blocks;
 mod desk;
 mod disclosure;
@@ -16,6 +17,7 @@ mod filter;
 mod handing;
 mod http;
 mod inquiring;
+mod kept;
 mod listening;
 mod logging;
 mod meta;

@@ -5,10 +5,12 @@ use airlock_core::session::DESCRIPTIONS_URI;
 use serde_json::{Value, json};
 
 use super::desk::Desk;
+use super::kept::Kept;
 use super::meta;
 use super::request::Request;
 use super::rpc::{self, Refusal};
 use super::shelf::Shelf;
+use crate::base64;
 
 const NAME: &str = "tool_descriptions";
 const TITLE: &str = "Tool descriptions - required before a tool is called";
@@ -58,9 +60,8 @@ pub(super) fn templates() -> Value {
         {
             "uriTemplate": format!("{RUNS}{{run}}/{{part}}{{?from,length}}"),
             "name": "run_part",
-            "title": "A long value or console of a run",
-            "description": "Of what was cut from a result, the characters that begin in `length` bytes from byte `from` on; `part` is value or console. Each page says where the next one begins.",
-            "mimeType": "text/plain",
+            "title": "A long value or console of a run, or a binary in its value",
+            "description": "Of what was cut from a result, the characters that begin in `length` bytes from byte `from` on; `part` is value or console. Of a binary, which is binary-1, binary-2, …, those bytes. Each page says where the next one begins.",
         },
     ]})
 }
@@ -75,10 +76,11 @@ pub(super) fn read(desk: &Desk, shelf: &Shelf, request: &Request) -> Result<Valu
     }
     let kept = path
         .starts_with(RUNS)
-        .then(|| request.session.kept(path))
+        .then(|| request.session.kept.find(path))
         .flatten();
     match kept {
-        Some(text) => page(&text, uri),
+        Some(Kept::Text(text)) => page(&text, uri),
+        Some(Kept::Binary { bytes, mime }) => part(&bytes, &mime, uri),
         None => Err(Refusal::no_resource(uri, request.era)),
     }
 }
@@ -125,28 +127,79 @@ fn missing_selection() -> Value {
     }})
 }
 
-/// A part of a kept text. Behind it, while there is more, stands where that is: for programs in
-/// the `_meta` of the page, for models in words of their own.
+/// A part of a kept text.
 fn page(text: &str, uri: &str) -> Result<Value, Refusal> {
-    let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
-    let Page { from, next, length } = Page::of(text, query)?;
-    let bytes = text.len();
+    let Page { from, next, length } = Page::of(text, query_of(uri))?;
+    let shown = text.get(from..next).unwrap_or_default();
+    let shown = json!({"mimeType": "text/plain", "text": shown});
+    Ok(with_next(shown, uri, (from, next, text.len()), length))
+}
+
+/// A part of something that is no text.
+fn part(bytes: &[u8], mime: &str, uri: &str) -> Result<Value, Refusal> {
+    let Range { from, end, length } = Range::of(bytes.len(), RANGE_BYTES_MAX, query_of(uri))?;
+    let shown = base64::encode(bytes.get(from..end).unwrap_or_default());
+    let shown = json!({"mimeType": mime, "blob": shown});
+    Ok(with_next(shown, uri, (from, end, bytes.len()), length))
+}
+
+fn query_of(uri: &str) -> &str {
+    uri.split_once('?').map_or("", |(_, query)| query)
+}
+
+/// What is shown of a kept thing. Behind it, while there is more, stands where that is: for
+/// programs in the `_meta` of the page, for models in words of their own.
+fn with_next(
+    mut shown: Value,
+    uri: &str,
+    (from, next, bytes): (usize, usize, usize),
+    length: usize,
+) -> Value {
     let mut told = json!({"from": from, "bytes": bytes});
     if next < bytes {
         rpc::put(&mut told, "next", next);
     }
-    let mut pages = vec![json!({
-        "uri": uri,
-        "mimeType": "text/plain",
-        "text": text.get(from..next).unwrap_or_default(),
-        "_meta": {PAGE_KEY: told},
-    })];
+    rpc::put(&mut shown, "uri", uri);
+    rpc::put(&mut shown, "_meta", json!({PAGE_KEY: told}));
+    let mut pages = vec![shown];
     if next < bytes {
+        let path = uri.split_once('?').map_or(uri, |(path, _)| path);
         let following = format!("{path}?from={next}&length={length}");
         let words = format!("… bytes {from} to {next} of {bytes}; the next page is at {following}");
         pages.push(json!({"uri": following, "mimeType": "text/plain", "text": words}));
     }
-    Ok(json!({ "contents": pages }))
+    json!({ "contents": pages })
+}
+
+/// Bytes that were asked for.
+struct Range {
+    from: usize,
+    end: usize,
+    length: usize,
+}
+
+impl Range {
+    fn of(bytes: usize, length_default: usize, query: &str) -> Result<Self, Refusal> {
+        let number = |name: &str, default: usize| match parameter(query, name) {
+            None => Ok(default),
+            Some(value) => value
+                .parse::<usize>()
+                .map_err(|_| Refusal::invalid(format!("`{name}` is no whole number of bytes"))),
+        };
+        let (from, length) = (number("from", 0)?, number("length", length_default)?);
+        if from > bytes {
+            return Err(Refusal::invalid(format!(
+                "`from` is {from}, and there are only {bytes} bytes"
+            )));
+        }
+        if !(1..=RANGE_BYTES_MAX).contains(&length) {
+            return Err(Refusal::invalid(format!(
+                "`length` is {length}; one page has 1 to {RANGE_BYTES_MAX} bytes"
+            )));
+        }
+        let end = from.saturating_add(length).min(bytes);
+        Ok(Self { from, end, length })
+    }
 }
 
 /// The characters that begin in a range of bytes: each stands in one page, however a reader
@@ -161,25 +214,7 @@ struct Page {
 
 impl Page {
     fn of(text: &str, query: &str) -> Result<Self, Refusal> {
-        let number = |name: &str, default: usize| match parameter(query, name) {
-            None => Ok(default),
-            Some(value) => value
-                .parse::<usize>()
-                .map_err(|_| Refusal::invalid(format!("`{name}` is no whole number of bytes"))),
-        };
-        let (from, length) = (number("from", 0)?, number("length", RANGE_BYTES_DEFAULT)?);
-        if from > text.len() {
-            let bytes = text.len();
-            return Err(Refusal::invalid(format!(
-                "`from` is {from}, and there are only {bytes} bytes"
-            )));
-        }
-        if !(1..=RANGE_BYTES_MAX).contains(&length) {
-            return Err(Refusal::invalid(format!(
-                "`length` is {length}; one page has 1 to {RANGE_BYTES_MAX} bytes"
-            )));
-        }
-        let end = from.saturating_add(length).min(text.len());
+        let Range { from, end, length } = Range::of(text.len(), RANGE_BYTES_DEFAULT, query)?;
         Ok(Self {
             from: text.ceil_char_boundary(from),
             next: text.ceil_char_boundary(end),

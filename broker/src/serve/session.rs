@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 
 use super::feed::Feed;
+use super::kept::{Locker, Storeroom};
 use super::news::{Batch, SUBSCRIPTIONS_MAX, Subscription, Subscriptions};
 use super::peer::OpenRequests;
 use super::settings::Settings;
@@ -23,9 +24,6 @@ use crate::carrier::LogLevel;
 const REQUESTS_MAX: usize = 256;
 /// Runs of one session that may wait for an answer at the same time.
 const SUSPENDED_MAX: usize = 32;
-/// Texts that are kept for one session, whatever their length.
-const KEPT_MAX: usize = 64;
-
 /// Addresses that a session is told of when they were done with.
 const TO_OPEN_MAX: usize = 64;
 
@@ -44,6 +42,8 @@ pub(super) struct HostSession {
     silent: watch::Sender<bool>,
     state: Mutex<State>,
     settings: Settings,
+    /// What its runs answered that was too long for a result.
+    pub(super) kept: Locker,
 }
 
 #[derive(Debug)]
@@ -64,7 +64,6 @@ struct State {
     is_listening: bool,
     requests: HashMap<String, Cancel>,
     suspended: HashMap<String, Suspended>,
-    kept: VecDeque<(String, Arc<str>)>,
     /// The resources of which it is told when they change, in the older era.
     subscriptions: Subscriptions,
     /// Addresses that its person was asked to open, by their servers' names for them.
@@ -72,7 +71,7 @@ struct State {
 }
 
 impl HostSession {
-    pub(super) fn new(id: String, settings: &Settings, now_ms: u64) -> Self {
+    pub(super) fn new(id: String, settings: &Settings, room: &Storeroom, now_ms: u64) -> Self {
         Self {
             id,
             open: OpenRequests::default(),
@@ -89,11 +88,11 @@ impl HostSession {
                 is_listening: false,
                 requests: HashMap::new(),
                 suspended: HashMap::new(),
-                kept: VecDeque::new(),
                 subscriptions: Subscriptions::new(),
                 to_open: VecDeque::new(),
             }),
             settings: settings.clone(),
+            kept: room.locker(settings),
         }
     }
 
@@ -180,7 +179,7 @@ impl HostSession {
         let state = self.lock();
         state.session.has_disclosed()
             || !state.suspended.is_empty()
-            || !state.kept.is_empty()
+            || !self.kept.is_empty()
             || !state.carried.labels.is_empty()
     }
 
@@ -355,24 +354,6 @@ impl HostSession {
         state.suspended.remove(&key)
     }
 
-    /// Keeps a text that is read piece by piece; older ones make room.
-    pub(super) fn keep(&self, uri: String, text: Arc<str>) {
-        let mut state = self.lock();
-        state.kept.push_back((uri, text));
-        let bytes = |state: &State| state.kept.iter().map(|(_, text)| text.len()).sum::<usize>();
-        while state.kept.len() > KEPT_MAX
-            || (state.kept.len() > 1 && bytes(&state) > self.settings.kept_bytes_max)
-        {
-            state.kept.pop_front();
-        }
-    }
-
-    pub(super) fn kept(&self, uri: &str) -> Option<Arc<str>> {
-        let state = self.lock();
-        let found = state.kept.iter().rev().find(|(kept, _)| kept == uri);
-        found.map(|(_, text)| Arc::clone(text))
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -404,24 +385,12 @@ mod tests {
     use super::*;
 
     fn session(settings: &Settings) -> Arc<HostSession> {
-        Arc::new(HostSession::new("s".into(), settings, 0))
-    }
-
-    #[test]
-    fn texts_that_were_kept_make_room_for_later_ones() {
-        let settings = Settings {
-            kept_bytes_max: 10,
-            ..Settings::default()
-        };
-        let session = session(&settings);
-        session.keep("a".into(), "12345".into());
-        session.keep("b".into(), "12345".into());
-        assert!(session.kept("a").is_some());
-        session.keep("c".into(), "123456789012".into());
-        let left: Vec<_> = ["a", "b", "c"]
-            .map(|uri| session.kept(uri).is_some())
-            .into();
-        assert_eq!(left, [false, false, true]);
+        Arc::new(HostSession::new(
+            "s".into(),
+            settings,
+            &Storeroom::default(),
+            0,
+        ))
     }
 
     #[test]

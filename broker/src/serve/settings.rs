@@ -55,8 +55,10 @@ pub struct Settings {
     pub session_idle: Duration,
     /// Bytes of a result text before the rest is left behind its resource.
     pub text_bytes_max: usize,
-    /// Bytes of reports that are kept for one session.
+    /// Bytes of long values that are kept for one session.
     pub kept_bytes_max: usize,
+    /// The same for all sessions together: the oldest make room.
+    pub kept_bytes_max_of_all: usize,
 }
 
 impl Default for Settings {
@@ -76,6 +78,7 @@ impl Default for Settings {
             session_idle: Duration::from_secs(3_600),
             text_bytes_max: 24 * 1024,
             kept_bytes_max: 32 * 1024 * 1024,
+            kept_bytes_max_of_all: 256 * 1024 * 1024,
         }
     }
 }

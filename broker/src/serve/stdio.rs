@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::desk::Desk;
+use super::kept::Storeroom;
 use super::news;
 use super::peer::{OUTBOX_MESSAGES, Peer};
 use super::request::Request;
@@ -53,7 +54,12 @@ pub(super) async fn serve(
 ) -> io::Result<()> {
     let (outbox, queue) = mpsc::channel(OUTBOX_MESSAGES);
     let mut writer = tokio::spawn(write_all(output, queue));
-    let session = HostSession::new("stdio".into(), desk.settings(), desk.now_ms());
+    let session = HostSession::new(
+        "stdio".into(),
+        desk.settings(),
+        &Storeroom::default(),
+        desk.now_ms(),
+    );
     let connection = Connection {
         desk,
         session: Arc::new(session),

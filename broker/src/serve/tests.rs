@@ -2,6 +2,7 @@
 
 mod asks;
 mod behind;
+mod binaries;
 mod criteria;
 mod disclosing;
 mod discovery;

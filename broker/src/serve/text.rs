@@ -3,8 +3,11 @@
 
 use airlock_core::code::Code;
 use airlock_core::report::{Report, ReportedLine, ReportedOutcome, ReportedSeverity, Status};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::binaries;
+use super::kept::Kept;
 use super::rpc::put;
 use super::session::HostSession;
 use super::shelf::visible;
@@ -17,6 +20,9 @@ const CONSOLE_BYTES_MAX: usize = 8 * 1024;
 const FINDINGS_SHOWN_MAX: usize = 8;
 const MESSAGE_CHARS_SHOWN: usize = 600;
 const RUNS_URI: &str = "airlock:///runs";
+/// Said where the value holds addresses of binaries.
+const BINARIES: &str = "binaries are kept at the addresses that stand under `data_at` and `blob_at`; the host can read \
+them as resources";
 
 /// A run's end as the content of a tool result.
 #[derive(Debug)]
@@ -37,17 +43,29 @@ pub(super) fn of_run(
     let mut structured = serde_json::to_value(report).unwrap_or_default();
     let mut parts = Vec::new();
     if let Some(value) = &report.value {
-        let text = render::value(value, false);
+        // A host that called a tool directly gets its blocks as such.
+        let lean = (!script.is_direct)
+            .then(|| without_binaries(value, report, session))
+            .flatten();
+        if let Some(lean) = &lean {
+            put(
+                &mut structured,
+                "value",
+                serde_json::to_value(lean).unwrap_or_default(),
+            );
+        }
+        let text = render::value(lean.as_deref().unwrap_or(value), false);
         let text = text.trim_end();
-        let kept = Kept {
+        let long = Long {
             uri: format!("{RUNS_URI}/{}/value", report.run),
             bytes_max: text_bytes_max,
         };
-        if let Some(place) = kept.keep(text, session) {
+        if let Some(place) = long.keep(text, session) {
             put(&mut structured, "value", Value::Null);
             put(&mut structured, "value_at", place);
         }
-        parts.push(kept.shown(text));
+        parts.push(long.shown(text));
+        parts.extend(lean.is_some().then(|| BINARIES.to_owned()));
     }
     parts.extend(if script.is_direct {
         ending_of_call(report, &script.name)
@@ -71,6 +89,19 @@ pub(super) fn of_run(
         report: structured,
         is_error: report.status != Status::Done,
     }
+}
+
+/// The value with the addresses of its binaries, where it holds any.
+fn without_binaries(
+    value: &RawValue,
+    report: &Report,
+    session: &HostSession,
+) -> Option<Box<RawValue>> {
+    binaries::put_away(value, |number, kept| {
+        let uri = format!("{RUNS_URI}/{}/binary-{number}", report.run);
+        session.kept.keep(uri.clone(), kept);
+        uri
+    })
 }
 
 /// What ended a script that did not come to its end, with the place and what to do about it.
@@ -153,15 +184,15 @@ fn console(report: &Report, session: &HostSession, structured: &mut Value) -> Op
     };
     let lines: Vec<_> = report.console.iter().map(line).collect();
     let text = lines.join("\n");
-    let kept = Kept {
+    let long = Long {
         uri: format!("{RUNS_URI}/{}/console", report.run),
         bytes_max: CONSOLE_BYTES_MAX,
     };
-    if let Some(place) = kept.keep(&text, session) {
+    if let Some(place) = long.keep(&text, session) {
         put(structured, "console", json!([]));
         put(structured, "console_at", place);
     }
-    let mut text = format!("console:\n{}", kept.shown(&text));
+    let mut text = format!("console:\n{}", long.shown(&text));
     if report.console_dropped_bytes > 0 {
         let dropped = report.console_dropped_bytes;
         text.push_str(&format!(
@@ -172,18 +203,18 @@ fn console(report: &Report, session: &HostSession, structured: &mut Value) -> Op
 }
 
 /// A text that may be too long for a result.
-struct Kept {
+struct Long {
     uri: String,
     bytes_max: usize,
 }
 
-impl Kept {
+impl Long {
     /// Where the whole of it is, when it is too long.
     fn keep(&self, text: &str, session: &HostSession) -> Option<Value> {
         if text.len() <= self.bytes_max {
             return None;
         }
-        session.keep(self.uri.clone(), text.into());
+        session.kept.keep(self.uri.clone(), Kept::Text(text.into()));
         Some(json!({"uri": self.uri, "bytes": text.len()}))
     }
 

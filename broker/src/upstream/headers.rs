@@ -5,9 +5,10 @@
 //! not be used over HTTP.
 
 use std::collections::HashSet;
-use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
+
+use crate::base64;
 
 const MARK: &str = "x-mcp-header";
 
@@ -154,28 +155,7 @@ pub(crate) fn encoded(text: &str) -> String {
     if safe && bare {
         return text.to_owned();
     }
-    format!("=?base64?{}?=", base64(text.as_bytes()))
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let mut group = [0; 4];
-        for (place, byte) in group.iter_mut().skip(1).zip(chunk) {
-            *place = *byte;
-        }
-        let group = u32::from_be_bytes(group);
-        for place in 0..4 {
-            let sextet = (group >> (18 - 6 * place) & 63) as usize;
-            let letter = LETTERS
-                .get(sextet)
-                .copied()
-                .filter(|_| place <= chunk.len());
-            let _ = text.write_char(letter.map_or('=', char::from));
-        }
-    }
-    text
+    format!("=?base64?{}?=", base64::encode(text.as_bytes()))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use airlock_core::flow::Carried;
 
 use super::oauth::Caller;
+use crate::serve::kept::Storeroom;
 use crate::serve::seal::{self, Seal};
 use crate::serve::session::HostSession;
 use crate::serve::settings::Settings;
@@ -21,6 +22,8 @@ type Key = (Caller, Era, String);
 #[derive(Debug)]
 pub(super) struct Sessions {
     settings: Settings,
+    /// What is kept for all of them.
+    room: Storeroom,
     /// By whose they are, and by their id: nobody finds another's.
     by_id: Mutex<HashMap<Key, Arc<HostSession>>>,
     /// What was read in sessions that there was no room for.
@@ -33,6 +36,7 @@ impl Sessions {
     pub(super) fn new(settings: &Settings) -> Self {
         Self {
             settings: settings.clone(),
+            room: Storeroom::default(),
             by_id: Mutex::default(),
             read: Mutex::default(),
             begun: Mutex::default(),
@@ -42,7 +46,7 @@ impl Sessions {
     /// A session that nobody finds before it was entered.
     pub(super) fn fresh(&self, now_ms: u64) -> Result<Arc<HostSession>, seal::NoKey> {
         let id = seal::token()?;
-        let session = HostSession::new(id, &self.settings, now_ms);
+        let session = HostSession::new(id, &self.settings, &self.room, now_ms);
         // Whoever leaves a handle away gets a new session, and not a clean one.
         for other in self.lock().values() {
             session.inherit(&other.carried());
