@@ -1,7 +1,7 @@
 // case: GRA-03
 // asks: box.write
 // answers: up to 20 in project | silence
-// limits: ask_wall_ms_max=200 run_wall_ms_max=20000
+// limits: ask_wall_ms_max=200 run_wall_ms_max=120000
 // expect: ok
 // value: 20
 // calls: box.write=20

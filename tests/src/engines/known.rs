@@ -72,15 +72,17 @@ pub(super) fn is_never_made_up(script: &str) -> bool {
         || takes_apart_beside_a_rest(&tight)
 }
 
-const NEVER_MADE_UP: [&str; 5] = [
+const NEVER_MADE_UP: [&str; 7] = [
     // Steps that are no objects, and iterators without a `next`.
     "next(){}",
     "[Symbol.iterator](){return{return",
     "[Symbol.iterator](){return{}",
     // A function whose kind only its prototype tells.
     "Array.fromAsync)",
-    // Escapes that end too soon.
+    // What is no expression with the flag `v`.
     "\\u0/v",
+    "{}/v",
+    "{}/gv",
 ];
 /// Numbers of which no radix but ten tells all digits.
 const LARGE: [&str; 4] = ["1e100", "1e21", "2**53", "e308"];
