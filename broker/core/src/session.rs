@@ -170,6 +170,12 @@ impl Session {
         self.latest_ms = self.latest_ms.max(now_ms);
     }
 
+    /// When it last did.
+    #[must_use]
+    pub fn used_at_ms(&self) -> u64 {
+        self.latest_ms
+    }
+
     #[must_use]
     pub fn is_stale(&self, now_ms: u64, idle_ms_max: u64) -> bool {
         now_ms.saturating_sub(self.latest_ms) > idle_ms_max

@@ -194,11 +194,20 @@ impl HostSession {
     /// Nothing was said for long, nobody listens, and nothing is being worked on or waits.
     pub(super) fn is_stale(&self, now_ms: u64) -> bool {
         let idle_ms_max = u64::try_from(self.settings.session_idle.as_millis()).unwrap_or(u64::MAX);
+        self.is_at_rest() && self.lock().session.is_stale(now_ms, idle_ms_max)
+    }
+
+    /// Nobody listens, and nothing is being worked on or waits.
+    pub(super) fn is_at_rest(&self) -> bool {
         let state = self.lock();
         !self.feed.is_read()
             && state.requests.is_empty()
             && state.suspended.values().all(Suspended::is_over)
-            && state.session.is_stale(now_ms, idle_ms_max)
+    }
+
+    /// When something was last said in it.
+    pub(super) fn used_at_ms(&self) -> u64 {
+        self.lock().session.used_at_ms()
     }
 
     pub(super) fn set_capabilities(&self, capabilities: Value) {

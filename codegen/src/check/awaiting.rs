@@ -79,7 +79,11 @@ impl<'a, 's> Reading<'a, 's, '_> {
                 }
             }
             AstKind::ComputedMemberExpression(it) if it.object.span() == own => {
-                self.not_awaited(parent, inner, of, "read from", "(await …)[…]");
+                if self.goes_on_in_another_line(own, it.expression.span()) {
+                    self.without_semicolon(parent, inner, of);
+                } else {
+                    self.not_awaited(parent, inner, of, "read from", "(await …)[…]");
+                }
             }
             AstKind::VariableDeclarator(it) => match &it.id {
                 BindingPattern::BindingIdentifier(_) => self.promise_declared(node, parent, of),
@@ -169,6 +173,27 @@ impl<'a, 's> Reading<'a, 's, '_> {
         let is_short = |it: &&str| it.len() <= QUOTED_MAX && !it.contains(super::lines::ends_line);
         let awaited = format!("await {}", own.filter(is_short).unwrap_or("…"));
         let suggestion = Some(format!("Write `{}`.", fix.replace(AWAITED, &awaited)));
+        self.error(
+            node,
+            FindingCode::MissingAwait,
+            at.start,
+            message,
+            suggestion,
+        );
+    }
+
+    /// `call()⏎[1, 2].forEach(…)` is one expression.
+    fn goes_on_in_another_line(&self, before: Span, index: Span) -> bool {
+        let source = self.semantic.source_text();
+        let between = source.get(before.end as usize..index.start as usize);
+        let up_to_bracket = between.and_then(|it| it.split('[').next());
+        up_to_bracket.is_some_and(|it| it.contains(super::lines::ends_line))
+    }
+
+    fn without_semicolon(&mut self, node: NodeId, at: Span, of: OfCall<'_, 's>) {
+        let subject = subject(of);
+        let message = format!("{subject} goes on in the next line, which begins with `[`");
+        let suggestion = Some("Write `;` at the end of the line before it.".to_owned());
         self.error(
             node,
             FindingCode::MissingAwait,

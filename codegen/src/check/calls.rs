@@ -113,10 +113,32 @@ impl<'a, 's> Reading<'a, 's, '_> {
             }
             let shown = crate::text::clip(&crate::text::neutralise(name), 80);
             let message = format!("`{}` has no tool `{shown}`", server.global);
-            let suggestion = self.instead_of_tool(server, name);
+            let in_two = self.in_two_words(node, server, name);
+            let suggestion = in_two.or_else(|| self.instead_of_tool(server, name));
             self.error(node, FindingCode::UnknownTool, at, message, suggestion);
         }
         found
+    }
+
+    /// `demo.tickets.create` where there is `tickets_create`.
+    fn in_two_words(&self, node: NodeId, server: &'s ServerStubs, name: &str) -> Option<String> {
+        let node = self.outermost(node);
+        let AstKind::StaticMemberExpression(behind) = self.kind(self.parent(node)) else {
+            return None;
+        };
+        let is_letter = |it: &char| it.is_alphanumeric();
+        let plain = |it: &str| {
+            it.chars()
+                .filter(is_letter)
+                .collect::<String>()
+                .to_lowercase()
+        };
+        let whole = plain(&format!("{name}{}", behind.property.name));
+        let found = server.tools.iter().find(|it| plain(&it.member) == whole)?;
+        Some(format!(
+            "Did you mean `{}.{}`?",
+            server.global, found.member
+        ))
     }
 
     fn instead_of_tool(&self, server: &'s ServerStubs, name: &str) -> Option<String> {

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use airlock_core::id::Digest;
@@ -23,6 +23,9 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024;
 /// What was said of a token holds so long, and never longer than the token.
 const KNOWN_MS: u64 = 30_000;
 const KNOWN_MAX: usize = 1_000;
+/// That a token does not let in holds so long: whoever tries one again and again is not looked up
+/// each time.
+const REFUSED_MS: u64 = 5_000;
 
 /// What an authorization server and this resource have agreed on.
 #[derive(Debug, Clone)]
@@ -74,6 +77,9 @@ struct Inner {
     introspection: ServerUrl,
     /// By the digest of the token.
     known: Mutex<HashMap<Vec<u8>, Known>>,
+    /// Likewise, those that do not let in; beside the others, so that many of them take no place
+    /// from those.
+    refused: Mutex<HashMap<Vec<u8>, (Refused, u64)>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,6 +110,7 @@ impl ResourceServer {
             resource,
             introspection,
             known: Mutex::default(),
+            refused: Mutex::default(),
         })))
     }
 
@@ -149,17 +156,25 @@ impl ResourceServer {
         if let Some(known) = known.filter(|it| it.until_ms > now_ms) {
             return Ok(known.caller);
         }
+        let refused = self.refused().get(&key).copied();
+        if let Some((refused, _)) = refused.filter(|(_, until_ms)| *until_ms > now_ms) {
+            return Err(refused);
+        }
         let looked_up = tokio::time::timeout(LOOK_UP_WALL, self.look_up(token)).await;
         let said = looked_up.ok().flatten().ok_or(Refused::Unknown)?;
-        let found = judged(&said, token, &self.0.settings, now_ms)?;
-        let mut known = self.known();
-        if known.len() >= KNOWN_MAX {
-            known.retain(|_, it| it.until_ms > now_ms);
+        match judged(&said, token, &self.0.settings, now_ms) {
+            Ok(found) => {
+                let caller = found.caller.clone();
+                keep(&mut self.known(), key, found, |it| it.until_ms > now_ms);
+                Ok(caller)
+            }
+            Err(refused) => {
+                let until_ms = now_ms.saturating_add(REFUSED_MS);
+                let holds = |it: &(Refused, u64)| it.1 > now_ms;
+                keep(&mut self.refused(), key, (refused, until_ms), holds);
+                Err(refused)
+            }
         }
-        if known.len() < KNOWN_MAX {
-            known.insert(key, found.clone());
-        }
-        Ok(found.caller)
     }
 
     /// What the authorization server says; none when it says nothing that can be read.
@@ -195,8 +210,25 @@ impl ResourceServer {
         said.get("active")?.is_boolean().then_some(said)
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<Vec<u8>, Known>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Known>> {
         self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn refused(&self) -> MutexGuard<'_, HashMap<Vec<u8>, (Refused, u64)>> {
+        self.0
+            .refused
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where there is no room, what does not hold any more makes it; otherwise it is not kept.
+fn keep<T>(known: &mut HashMap<Vec<u8>, T>, key: Vec<u8>, found: T, holds: impl Fn(&T) -> bool) {
+    if known.len() >= KNOWN_MAX {
+        known.retain(|_, it| holds(it));
+    }
+    if known.len() < KNOWN_MAX {
+        known.insert(key, found);
     }
 }
 
@@ -227,9 +259,18 @@ fn judged(
     };
     let until_ms = moment_ms(said, "exp")?.unwrap_or(u64::MAX);
     let is_early = moment_ms(said, "nbf")?.is_some_and(|it| it > now_ms);
-    let foreign = text("iss").is_some_and(|it| it != settings.issuer);
+    let named = |key| said.get(key).filter(|it| !it.is_null());
+    let is_foreign = named("iss").is_some_and(|it| it.as_str() != Some(&settings.issuer));
+    let is_bearer = |it: &Value| {
+        it.as_str()
+            .is_some_and(|it| it.eq_ignore_ascii_case("bearer"))
+    };
+    let is_of_another_kind = named("token_type").is_some_and(|it| !is_bearer(it));
+    // It is good only with a proof that nobody asks for here.
+    let is_bound = named("cnf").is_some();
     let is_active = said.get("active") == Some(&Value::Bool(true));
-    if !is_active || !for_us || until_ms <= now_ms || is_early || foreign {
+    let is_ours = for_us && !is_foreign && !is_of_another_kind && !is_bound;
+    if !is_active || !is_ours || until_ms <= now_ms || is_early {
         return Err(Refused::Token);
     }
     let granted: Vec<_> = text("scope").unwrap_or_default().split(' ').collect();
@@ -279,6 +320,9 @@ fn encoded(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
     use super::*;
 
     fn settings() -> OauthSettings {
@@ -330,6 +374,7 @@ mod tests {
         check(&json!({}), Ok(1_030_000));
         check(&json!({"exp": 1_010}), Ok(1_010_000));
         check(&json!({"exp": null, "iss": null}), Ok(1_030_000));
+        check(&json!({"token_type": "bEARER", "cnf": null}), Ok(1_030_000));
         check(
             &json!({"aud": "https://airlock.example/mcp"}),
             Ok(1_030_000),
@@ -344,11 +389,44 @@ mod tests {
             json!({"exp": 1_000}),
             json!({"nbf": 1_001}),
             json!({"iss": "https://evil.example"}),
+            json!({"iss": 5}),
+            json!({"token_type": "DPoP"}),
+            json!({"token_type": "refresh_token"}),
+            json!({"token_type": ["Bearer"]}),
+            json!({"cnf": {"jkt": "x"}}),
+            json!({"cnf": false}),
         ] {
             check(&change, Err(Refused::Token));
         }
         check(&json!({"scope": "toolsmith"}), Err(Refused::Scope));
         check(&json!({"scope": null}), Err(Refused::Scope));
+    }
+
+    #[tokio::test]
+    async fn that_a_token_lets_nobody_in_holds_for_a_while() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let introspection = format!("http://{}/", listener.local_addr().unwrap());
+        let server = ResourceServer::new(OauthSettings {
+            introspection,
+            ..settings()
+        });
+        let server = server.unwrap();
+        // Answers once, and is gone.
+        let answering = async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            drop(listener);
+            let mut heard = Vec::new();
+            while !String::from_utf8_lossy(&heard).contains("token_type_hint") {
+                assert_ne!(stream.read_buf(&mut heard).await.unwrap(), 0);
+            }
+            let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 16\r\n\r\n";
+            let answer = format!("{head}{{\"active\":false}}");
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        };
+        let (found, ()) = tokio::join!(server.admit("bad", 0), answering);
+        assert_eq!(found, Err(Refused::Token));
+        assert_eq!(server.admit("bad", 4_999).await, Err(Refused::Token));
+        assert_eq!(server.admit("bad", 5_000).await, Err(Refused::Unknown));
     }
 
     #[test]

@@ -18,6 +18,7 @@ const PURPOSE: &str = "session";
 
 /// An id is good in its own era: what is a part of a handle there opens nothing as a header.
 type Key = (Caller, Era, String);
+type ById = HashMap<Key, Arc<HostSession>>;
 
 #[derive(Debug)]
 pub(super) struct Sessions {
@@ -25,7 +26,7 @@ pub(super) struct Sessions {
     /// What is kept for all of them.
     room: Storeroom,
     /// By whose they are, and by their id: nobody finds another's.
-    by_id: Mutex<HashMap<Key, Arc<HostSession>>>,
+    by_id: Mutex<ById>,
     /// What was read in sessions that there was no room for.
     read: Mutex<Carried>,
     /// Sessions that were begun and may not be entered yet: what they hear counts all the same.
@@ -62,8 +63,9 @@ impl Sessions {
         Ok(session)
     }
 
-    /// False when there is no room for one more. One caller of many has a share of the room, so
-    /// that nobody takes it all.
+    /// Where there is no room for one more, a session that rests makes it; false when none does.
+    /// One caller of many has a share of the room, so that nobody takes it all, and whoever has
+    /// all of it makes room in it.
     pub(super) fn enter(
         &self,
         (caller, era): (&Caller, Era),
@@ -75,19 +77,46 @@ impl Sessions {
         if by_id.contains_key(&key) {
             return true;
         }
-        let has_room = |by_id: &HashMap<Key, Arc<HostSession>>| {
-            let own = || by_id.keys().filter(|(whose, ..)| whose == caller).count();
-            by_id.len() < self.settings.sessions_max
-                && (!caller.is_somebody() || own() < self.settings.sessions_of_one_max())
-        };
-        if !has_room(&by_id) {
+        if self.room(&by_id, caller) != Room::Some {
             by_id.retain(|_, it| !it.is_stale(now_ms));
         }
-        if !has_room(&by_id) {
-            return false;
+        let has_room = match self.room(&by_id, caller) {
+            Room::Some => true,
+            Room::NoneForCaller => self.make_room(&mut by_id, |whose| whose == caller),
+            Room::None => self.make_room(&mut by_id, |_| true),
+        };
+        if has_room {
+            by_id.insert(key, Arc::clone(session));
         }
-        by_id.insert(key, Arc::clone(session));
+        has_room
+    }
+
+    /// Lets go of one of the sessions that rest: one in which nothing would be missed before one
+    /// in which something would, and the one that has rested longest before all others. What was
+    /// read in it counts in those that begin from now on.
+    fn make_room(&self, by_id: &mut ById, may_go: impl Fn(&Caller) -> bool) -> bool {
+        let resting = by_id
+            .iter()
+            .filter(|((whose, ..), it)| may_go(whose) && it.is_at_rest());
+        let least = resting.min_by_key(|(_, it)| (it.is_worth_finding(), it.used_at_ms()));
+        let Some(key) = least.map(|(key, _)| key.clone()) else {
+            return false;
+        };
+        if let Some(gone) = by_id.remove(&key) {
+            self.remember(&gone);
+        }
         true
+    }
+
+    fn room(&self, by_id: &ById, caller: &Caller) -> Room {
+        let own = || by_id.keys().filter(|(whose, ..)| whose == caller).count();
+        if caller.is_somebody() && own() >= self.settings.sessions_of_one_max() {
+            Room::NoneForCaller
+        } else if by_id.len() >= self.settings.sessions_max {
+            Room::None
+        } else {
+            Room::Some
+        }
     }
 
     /// What a session has read that nobody will find again counts in all that begin after it.
@@ -133,9 +162,16 @@ impl Sessions {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<HostSession>>> {
+    fn lock(&self) -> MutexGuard<'_, ById> {
         self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Room {
+    Some,
+    NoneForCaller,
+    None,
 }
 
 /// The handle by which a host of the newer era finds its session again.
@@ -155,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stale_sessions_make_room_and_are_not_found_any_more() {
+    fn stale_sessions_are_not_found_any_more_and_cleaned_up() {
         let settings = Settings {
             sessions_max: 2,
             session_idle: std::time::Duration::from_millis(10),
@@ -168,18 +204,48 @@ mod tests {
             sessions.enter((&any, Era::Legacy), &a, 0)
                 && sessions.enter((&any, Era::Legacy), &b, 5)
         );
-        let c = sessions.fresh(9).unwrap();
-        assert!(
-            !sessions.enter((&any, Era::Legacy), &c, 9),
-            "there is no room"
-        );
         assert!(
             sessions.find(&any, (Era::Legacy, &a.id), 9).is_some()
                 && sessions.find(&any, (Era::Legacy, &a.id), 12).is_none()
         );
-        assert!(sessions.enter((&any, Era::Legacy), &c, 12));
         sessions.clean_up(1_000);
         assert_eq!(sessions.count(), 0);
+    }
+
+    #[test]
+    fn who_rests_longest_and_misses_least_makes_room_and_nobody_who_is_busy() {
+        let settings = Settings {
+            sessions_max: 3,
+            ..Settings::default()
+        };
+        let sessions = Sessions::new(&settings);
+        let any = Caller::default();
+        let begin = |now_ms| {
+            let session = sessions.fresh(now_ms).unwrap();
+            let entered = sessions.enter((&any, Era::Legacy), &session, now_ms);
+            entered.then_some(session)
+        };
+        let is_there = |it: &HostSession, now_ms| {
+            let found = sessions.find(&any, (Era::Legacy, &it.id), now_ms);
+            found.is_some()
+        };
+        let [read, first, second] = [0, 1, 2].map(|now_ms| begin(now_ms).unwrap());
+        read.hear(&Labels::worst());
+        first.touch(3);
+        let third = begin(4).unwrap();
+        assert!(is_there(&read, 4) && is_there(&first, 4) && !is_there(&second, 4));
+        // Whoever works keeps its place.
+        let work = |it: &Arc<HostSession>| it.begin("1").unwrap();
+        let _busy = [work(&first), work(&third)];
+        let fourth = begin(5).unwrap();
+        assert!(!is_there(&read, 5) && is_there(&first, 5) && is_there(&third, 5));
+        assert_eq!(
+            fourth.carried().labels,
+            Labels::worst(),
+            "what it had read counts on"
+        );
+        let _busy_too = work(&fourth);
+        assert!(begin(6).is_none());
     }
 
     #[test]
@@ -224,17 +290,17 @@ mod tests {
         let sessions = Sessions::new(&settings);
         let enter = |caller: &Caller, now_ms| {
             let session = sessions.fresh(now_ms).unwrap();
-            sessions.enter((caller, Era::Legacy), &session, now_ms)
+            assert!(sessions.enter((caller, Era::Legacy), &session, now_ms));
+            sessions.count()
         };
         let (ada, eve) = (Caller::of("ada"), Caller::of("eve"));
-        let entered: Vec<_> = (0..4).map(|_| enter(&eve, 0)).collect();
-        assert_eq!(entered, [true, true, false, false]);
-        assert!(enter(&ada, 0));
-        assert!(enter(&eve, 100), "those of before are stale");
+        assert_eq!([0, 0, 0, 0].map(|now_ms| enter(&eve, now_ms)), [1, 2, 2, 2]);
+        assert_eq!(enter(&ada, 0), 3, "eve made room for herself alone");
+        assert_eq!(enter(&eve, 100), 1, "those of before are stale");
         // Where nobody is told apart, they are all of one, who has all of it.
         let nobody = Caller::default();
-        let entered = (0..8).filter(|_| enter(&nobody, 100)).count();
-        assert_eq!(entered, 7);
+        let most = (0..8).map(|_| enter(&nobody, 100)).max();
+        assert_eq!(most, Some(8));
     }
 
     #[test]
@@ -247,6 +313,7 @@ mod tests {
         let any = Caller::default();
         let first = sessions.fresh(0).unwrap();
         assert!(sessions.enter((&any, Era::Legacy), &first, 0));
+        let _busy = first.begin("1").unwrap();
         let read = sessions.fresh(1).unwrap();
         read.carry(&Carried {
             labels: Labels::worst(),
