@@ -2,6 +2,7 @@
 //! looked at in `gate`; which session it belongs to, in `sessions`.
 
 mod coded;
+mod connections;
 mod gate;
 mod mirrored;
 mod oauth;
@@ -26,6 +27,7 @@ use super::desk::Desk;
 use super::rpc::MESSAGE_BYTES_MAX;
 use sessions::Sessions;
 
+pub use connections::Patience;
 pub use gate::{BadToken, Gate};
 pub use oauth::{BadOauth, OauthSettings, ResourceServer};
 
@@ -64,8 +66,9 @@ pub(super) async fn serve(desk: Desk, listener: TcpListener, gate: Gate) -> io::
     };
     let ending = hall.desk.clone();
     let ended = async move { ending.runs_ended().await };
+    let patience = hall.desk.settings().patience;
     tokio::select! {
-        served = axum::serve(listener, routes).with_graceful_shutdown(ended) => served,
+        served = connections::serve(listener, routes, patience, ended) => served,
         () = cleaning => Ok(()),
         () = stream::tell_changes(&hall) => Ok(()),
     }
@@ -87,7 +90,12 @@ async fn posted(State(hall): State<Arc<Hall>>, request: Request) -> Response {
     if request.body().size_hint().lower() > u64::from(MESSAGE_BYTES_MAX) {
         return post::too_long();
     }
-    match Bytes::from_request(request, &()).await {
+    let patience = hall.desk.settings().patience.body;
+    let read = tokio::time::timeout(patience, Bytes::from_request(request, &())).await;
+    let Ok(read) = read else {
+        return post::too_slow();
+    };
+    match read {
         Ok(message) => post::answer(hall, caller, &headers, &message).await,
         Err(rejected) if rejected.status() == StatusCode::PAYLOAD_TOO_LARGE => post::too_long(),
         // Whoever sent it is gone.

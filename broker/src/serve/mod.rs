@@ -52,7 +52,7 @@ use desk::Desk;
 use shelf::Shelf;
 use stdio::Parting;
 
-pub use http::{BadOauth, BadToken, Gate, OauthSettings, ResourceServer, url};
+pub use http::{BadOauth, BadToken, Gate, OauthSettings, Patience, ResourceServer, url};
 pub use offered::{BadOffer, Offer, Offers};
 pub use prompt::text as system_prompt;
 pub use seal::NoKey;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use airlock_core::session::FetchRate;
 
+use super::http::Patience;
 use super::offered::Offers;
 use crate::carrier::Abilities;
 use crate::config::Passing;
@@ -48,6 +49,8 @@ pub struct Settings {
     /// How long after a start requests wait for servers that were never seen.
     pub start_wait: Duration,
     pub fetch_rate: FetchRate,
+    /// What is expected of connections, over HTTP.
+    pub patience: Patience,
     /// Calls of one session that are worked on at the same time.
     pub calls_in_flight_max: usize,
     pub sessions_max: usize,
@@ -72,6 +75,7 @@ impl Default for Settings {
             logs: Passing::default().logs,
             offers: Offers::default(),
             start_wait: Duration::from_secs(2),
+            patience: Patience::default(),
             fetch_rate: FetchRate::default(),
             calls_in_flight_max: 16,
             sessions_max: 1_000,

@@ -449,6 +449,16 @@ pub(super) fn too_long() -> Response {
     (close, refused).into_response()
 }
 
+/// A body that does not come to its end; what may follow is not read.
+pub(super) fn too_slow() -> Response {
+    let close = [(header::CONNECTION, "close")];
+    let refused = json_response(
+        StatusCode::REQUEST_TIMEOUT,
+        error_body("the message did not come to its end in time"),
+    );
+    (close, refused).into_response()
+}
+
 /// A message that was not even worked on.
 fn refused(id: &RawValue, refusal: &Refusal) -> Response {
     json_response(StatusCode::BAD_REQUEST, refusal.message(id))

@@ -1,0 +1,103 @@
+//! The connections of all hosts: how many may be open, and how long one may take to
+//! say what it wants. What is answered, and a stream that is silent, may take as long
+//! as it needs.
+
+use std::io;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use rustix::process::{Resource, getrlimit};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// After a connection could not be taken for want of descriptors.
+const BREATH: Duration = Duration::from_millis(100);
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 10\r\nconnection: close\r\n\
+content-length: 0\r\n\r\n";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// For the head of a request, from the moment on at which the connection has nothing else
+    /// to do.
+    pub head: Duration,
+    /// For its body.
+    pub body: Duration,
+    pub connections_max: usize,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            head: Duration::from_secs(60),
+            body: Duration::from_secs(60),
+            connections_max: connections_max(),
+        }
+    }
+}
+
+/// Descriptors are needed for servers, journals and files too.
+fn connections_max() -> usize {
+    const MAX: u64 = 4_096;
+    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    (descriptors / 2).clamp(1, MAX) as usize
+}
+
+/// Serves until `ended` is done, and then until the last answer is on its way.
+pub(super) async fn serve(
+    listener: TcpListener,
+    routes: Router,
+    patience: Patience,
+    ended: impl Future<Output = ()>,
+) -> io::Result<()> {
+    let (ending, end) = watch::channel(false);
+    let mut open = JoinSet::new();
+    tokio::pin!(ended);
+    loop {
+        let taken = tokio::select! {
+            taken = listener.accept() => taken,
+            Some(_) = open.join_next() => continue,
+            () = &mut ended => break,
+        };
+        let Ok((stream, _)) = taken else {
+            // The host is gone already, or there is no descriptor left.
+            tokio::time::sleep(BREATH).await;
+            continue;
+        };
+        while open.try_join_next().is_some() {}
+        if open.len() >= patience.connections_max {
+            let _ = stream.try_write(FULL);
+        } else {
+            open.spawn(speak(stream, routes.clone(), patience, end.clone()));
+        }
+    }
+    drop(listener);
+    ending.send_replace(true);
+    while open.join_next().await.is_some() {}
+    Ok(())
+}
+
+/// Answers what comes over one connection.
+async fn speak(
+    stream: TcpStream,
+    routes: Router,
+    patience: Patience,
+    mut end: watch::Receiver<bool>,
+) {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(patience.head)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
+    tokio::pin!(connection);
+    let ended = async {
+        let _ = end.wait_for(|it| *it).await;
+    };
+    tokio::select! {
+        _ = &mut connection => return,
+        () = ended => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}
