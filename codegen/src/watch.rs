@@ -14,6 +14,7 @@
 mod budget;
 mod heard;
 mod place;
+mod returned;
 mod rewrite;
 mod stopped;
 mod ticks;
@@ -73,6 +74,8 @@ pub struct Watched {
     places: Vec<Place>,
     /// What the script declares, for a name that nothing does.
     names: Vec<String>,
+    /// Where the script's only value is returned.
+    returned: Option<(u32, u32)>,
     secret: Secret,
 }
 
@@ -145,6 +148,7 @@ pub fn watch(script: &str, secret: Secret, look: Look) -> Option<Watched> {
             text,
             places,
             names,
+            returned: returned::place(parsed, form),
             secret,
         })
     })
@@ -263,7 +267,9 @@ impl Watched {
         name: &str,
     ) -> Option<Found> {
         let hearing = Hearing::of(self.secret.lines(console));
-        let note = hearing.of_end(name)?;
+        let Some(note) = hearing.of_end(name) else {
+            return self.not_returned(&hearing);
+        };
         let place = self.places.get(note.place)?;
         let mut found = words::found(&self.places, &self.names, place, note);
         found.because = note.because.and_then(|number| {
@@ -272,6 +278,20 @@ impl Watched {
             Some(words::because(&self.places, &self.names, place, note))
         });
         Some(found)
+    }
+
+    /// Where the value was returned that could not be: nothing ended the script before.
+    fn not_returned(&self, hearing: &Hearing) -> Option<Found> {
+        let (line, column) = self.returned.filter(|_| !hearing.has_end())?;
+        Some(Found {
+            line,
+            column,
+            message: None,
+            because: None,
+            stack: Vec::new(),
+            is_around: true,
+            is_sure: true,
+        })
     }
 
     /// What the script was waiting for when nothing was left to happen.
@@ -308,7 +328,12 @@ fn quote(script: &str, span: Span) -> String {
 
 fn in_one_line(text: &str) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
-    words.join(" ").replace(" .", ".").replace(" ?.", "?.")
+    let mut line = words.join(" ");
+    // Types are blanks in a script that had some.
+    for (wide, narrow) in [(" .", "."), (" ?.", "?."), (" )", ")")] {
+        line = line.replace(wide, narrow);
+    }
+    line
 }
 
 /// A name of the script, or what a message says of a long one.

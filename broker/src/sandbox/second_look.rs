@@ -157,7 +157,8 @@ impl Told<'_> {
             error.message = message;
         }
         if let Some(because) = found.because {
-            error.message = format!("{}; {because}", error.message);
+            let said = without_cause(&error.message, &because);
+            error.message = format!("{said}; {because}");
         }
         !found.is_sure
     }
@@ -262,6 +263,19 @@ impl Told<'_> {
             return (number == last).then_some(again);
         }
         None
+    }
+}
+
+/// The message without the engine's words for its one cause, where better ones follow.
+fn without_cause<'m>(message: &'m str, because: &str) -> &'m str {
+    const CAUSE: &str = " (cause: ";
+    match message.split_once(CAUSE) {
+        Some((said, cause))
+            if cause.ends_with(')') && !cause.contains(CAUSE) && because.contains(": ") =>
+        {
+            said
+        }
+        _ => message,
     }
 }
 

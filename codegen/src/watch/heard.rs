@@ -84,6 +84,11 @@ impl Hearing {
         self.notes.iter().find(|it| it.note == number)
     }
 
+    /// Whether an error came out of the script, be it known or not.
+    pub(super) fn has_end(&self) -> bool {
+        self.end.is_some()
+    }
+
     /// What was said of the error that ended the script: the one that its end names. Of a promise
     /// that nobody waited for, the end knows nothing; then it is the last of the same name.
     pub(super) fn of_end(&self, name: &str) -> Option<&Note> {

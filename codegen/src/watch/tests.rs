@@ -96,6 +96,27 @@ fn names_that_may_not_be_there_are_watched() {
 }
 
 #[test]
+fn a_value_that_cannot_be_told_is_where_it_is_returned() {
+    let found = |script: &str, console: &[&str]| {
+        let watched = watch(script, SECRET, Look::First).unwrap();
+        let said = watched.found(console.iter().copied(), "TypeError");
+        said.map(|found| (found.line, found.column))
+    };
+    let script = "const f = () => { return 1 }\nif (f()) {\n  return  [f]\n}";
+    assert_eq!(found(script, &[]), Some((3, 11)));
+    // Something in it threw, and nobody saw where.
+    assert_eq!(found(script, &["look__00000000000000ab{\"end\":0}"]), None);
+    // Nobody heard which of two it was; and without a value nothing is told.
+    assert_eq!(found("let a\nif (a) return 1\nreturn a", &[]), None);
+    assert_eq!(found("let a\nif (a) return", &[]), None);
+}
+
+#[test]
+fn blanks_where_types_stood_are_not_quoted() {
+    assert_eq!(in_one_line("(x.a       ).b  .c"), "(x.a).b.c");
+}
+
+#[test]
 fn no_line_is_added_or_taken_away() {
     let script = "let a = {\n b() {\n  return this\n   .c // why\n   ?.d(\n    ...[1],\n   )\n }\n};\n[...a]\n";
     assert_eq!(watched(script).lines().count(), script.lines().count());
