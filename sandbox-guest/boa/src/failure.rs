@@ -4,7 +4,8 @@
 use boa_engine::builtins::error::Error;
 use boa_engine::{Context, JsError, JsObject, JsValue};
 use guest_common::failure::{
-    self as common, CAUSE_VALUE_MAX, CAUSES_MAX, MESSAGE_MAX, NAME_MAX, thrown_value, with_frames,
+    self as common, CAUSE_VALUE_MAX, CAUSES_MAX, ERRORS_MAX, MESSAGE_MAX, NAME_MAX, errors_within,
+    thrown_value, with_frames,
 };
 use guest_common::place::{
     FRAMES_MAX, Place, describe as stack_text, innermost, parse_frame, shown_name,
@@ -45,6 +46,9 @@ pub(crate) fn of_value(value: &JsValue, context: &mut Context) -> ScriptError {
 fn of_object(object: &JsObject, context: &mut Context) -> ScriptError {
     let name = quiet::text(object, "name", NAME_MAX).unwrap_or_else(|| "Error".to_owned());
     let mut message = quiet::text(object, "message", MESSAGE_MAX).unwrap_or_default();
+    if name == "AggregateError" {
+        message.push_str(&within(object, context));
+    }
     append_causes(object, &mut message, context);
     let places = places(object, context);
     let (line, column) = innermost(&places);
@@ -64,21 +68,40 @@ fn of_object(object: &JsObject, context: &mut Context) -> ScriptError {
     }
 }
 
+/// The errors of an `AggregateError`.
+fn within(object: &JsObject, context: &mut Context) -> String {
+    let errors = quiet::read(object, "errors").and_then(|errors| errors.as_object());
+    let Some(errors) = errors.filter(JsObject::is_array) else {
+        return String::new();
+    };
+    let length = quiet::read(&errors, "length").and_then(|length| length.as_number());
+    let length = length.unwrap_or(0.0) as usize;
+    let shown: Vec<_> = (0..length.min(ERRORS_MAX))
+        .filter_map(|at| quiet::item(&errors, at))
+        .map(|error| shown(&error, context))
+        .collect();
+    errors_within(&shown, length.saturating_sub(ERRORS_MAX))
+}
+
 fn append_causes(object: &JsObject, message: &mut String, context: &mut Context) {
     let mut present = object.clone();
     for _ in 0..CAUSES_MAX {
         let Some(cause) = quiet::read(&present, "cause") else {
             return;
         };
-        let shown = match cause.as_object() {
-            Some(error) if error.is::<Error>() || error.is::<Origin>() => headline(&error),
-            _ => cut(&inspect::one(&cause, context), CAUSE_VALUE_MAX),
-        };
-        message.push_str(&format!(" (cause: {shown})"));
+        message.push_str(&format!(" (cause: {})", shown(&cause, context)));
         let Some(next) = cause.as_object() else {
             return;
         };
         present = next;
+    }
+}
+
+/// A value that another error has within it.
+fn shown(value: &JsValue, context: &mut Context) -> String {
+    match value.as_object() {
+        Some(error) if error.is::<Error>() || error.is::<Origin>() => headline(&error),
+        _ => cut(&inspect::one(value, context), CAUSE_VALUE_MAX),
     }
 }
 

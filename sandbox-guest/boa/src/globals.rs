@@ -6,10 +6,10 @@ use std::path::Path;
 
 use boa_engine::property::{Attribute, PropertyKey};
 use boa_engine::{
-    Context, JsArgs, JsError, JsNativeError, JsObject, JsResult, JsValue, NativeFunction, Script,
-    Source, js_string,
+    Context, JsArgs, JsError, JsNativeError, JsObject, JsResult, JsString, JsValue, NativeFunction,
+    Script, Source, js_string,
 };
-use guest_common::prelude;
+use guest_common::{not_json, prelude};
 
 use crate::kept::{self, Kept};
 use crate::run::Run;
@@ -132,10 +132,15 @@ fn replace_json_parse(context: &mut Context) -> JsResult<()> {
     let original = callable(&json.get(js_string!("parse"), context)?)?;
     let native = NativeFunction::from_copy_closure_with_captures(
         |this, args, original: &JsObject, context| {
-            if args.get_or_undefined(1).is_callable() {
-                return original.call(this, args, context);
+            let text = args.get_or_undefined(0).to_string(context)?;
+            match args.get_or_undefined(1) {
+                reviver if reviver.is_callable() => {
+                    let args = [text.clone().into(), reviver.clone()];
+                    let parsed = original.call(this, &args, context);
+                    parsed.map_err(|error| not_json(&text).map_or(error, JsError::from))
+                }
+                _ => parse(&text, context),
             }
-            parse(args, context)
         },
         original,
     );
@@ -150,9 +155,22 @@ fn replace_json_parse(context: &mut Context) -> JsResult<()> {
 /// Nesting that `JSON.parse` follows.
 const PARSE_DEPTH_MAX: u32 = 512;
 
-fn parse(args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
-    let text = args.get_or_undefined(0).to_string(context)?;
-    let text = match text.to_std_string() {
+fn parse(text: &JsString, context: &mut Context) -> JsResult<JsValue> {
+    let utf8 = utf8(text);
+    from_json::decode(utf8.as_bytes(), PARSE_DEPTH_MAX, context).map_err(|refused| {
+        let otherwise = || JsNativeError::syntax().with_message(refused.what);
+        not_json(text).unwrap_or_else(otherwise).into()
+    })
+}
+
+/// The error for a text that is not JSON.
+fn not_json(text: &JsString) -> Option<JsNativeError> {
+    let said = not_json::describe(utf8(text).as_bytes())?;
+    Some(JsNativeError::syntax().with_message(said))
+}
+
+fn utf8(text: &JsString) -> String {
+    match text.to_std_string() {
         Ok(text) => text,
         // Half of a surrogate pair is legal in JSON's strings; as an escape it means the same.
         Err(_) => text
@@ -162,22 +180,7 @@ fn parse(args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
                 Err(unit) => format!("\\u{unit:04x}"),
             })
             .collect(),
-    };
-    from_json::decode(text.as_bytes(), PARSE_DEPTH_MAX, context).map_err(|not_json| {
-        let before = text.get(..not_json.at).unwrap_or(&text);
-        let line = before.split('\n').count();
-        let column = before
-            .rsplit('\n')
-            .next()
-            .map_or(0, |line| line.chars().count())
-            + 1;
-        JsNativeError::syntax()
-            .with_message(format!(
-                "{} in JSON at line {line} column {column}",
-                not_json.what
-            ))
-            .into()
-    })
+    }
 }
 
 fn replace_math_random(context: &mut Context) -> JsResult<()> {

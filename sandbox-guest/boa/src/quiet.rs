@@ -22,7 +22,13 @@ pub(crate) fn read(object: &JsObject, name: &str) -> Option<JsValue> {
     None
 }
 
-/// The same, when it is a string; at most `chars_max` characters of it.
+/// What a list has at an index of its own.
+pub(crate) fn item(list: &JsObject, at: usize) -> Option<JsValue> {
+    let key = PropertyKey::from(u32::try_from(at).ok()?);
+    list.borrow().properties().get(&key)?.value().cloned()
+}
+
+/// A data property that is a string; at most `chars_max` characters of it.
 pub(crate) fn text(object: &JsObject, name: &str, chars_max: usize) -> Option<String> {
     let value = read(object, name)?;
     let text = value.as_string()?;

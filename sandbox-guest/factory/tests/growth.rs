@@ -32,14 +32,6 @@ const BYTES_AT_ONCE: u64 = 8;
 /// An item of a list. [`MOVES`] move `N` of them `N` times at most.
 const ITEM_BYTES: u64 = 8;
 
-/// What is known to grow faster, since it is the engine's own; `docs/design/0015` names it. The
-/// other thing that it names, `delete` of an object's members from the first on, grows so only
-/// behind a thousand of them, which takes too long for a test.
-const KNOWN: [(&str, &str); 1] = [(
-    "difference",
-    "new Set(many(i => i)).difference(new Set(many(i => i))).size",
-)];
-
 #[test]
 fn no_built_in_of_ours_grows_faster_than_n_log_n() {
     let module = guest();
@@ -66,11 +58,6 @@ fn no_built_in_of_ours_grows_faster_than_n_log_n() {
             "{name}: more than {bytes_max} bytes"
         );
     }
-    for (name, script) in KNOWN {
-        let (once, four_times, growth) = growth(&module, script);
-        println!("{name}: {once} and {four_times}, {growth:.2} times as much, as is known");
-        assert!(growth > GROWTH_MAX, "{name} is known no more: {growth}");
-    }
     // What does grow faster is noticed: a loop within a loop, and moving much.
     let script = "for (let s = 'ab'.repeat(N * 50), i = 0; i < N; i++) (s + i).length;";
     let moved = growth(&module, script).2;
@@ -83,15 +70,21 @@ fn no_built_in_of_ours_grows_faster_than_n_log_n() {
 /// Scripts that are as long as it takes.
 #[test]
 fn reading_a_script_takes_time_that_goes_with_its_length() {
-    // Functions are left out: with their number the engine's own time grows faster.
+    // A # is the number of the line, so that each has names of its own.
     let scripts = [
         ("appends on one line", "s+='a';"),
         ("appends on one line, wide", "s+='é';"),
         ("appends, one a line", "s+='a';\n"),
+        ("functions", "function f#(a){return a+#}\n"),
+        ("functions without names", "s=(a)=>a+#;\n"),
+        ("constants that are used", "const c#=#;c#+s;\n"),
+        ("variables", "var v#=#;\n"),
+        ("functions that see all", "const f#=()=>s+#;\n"),
     ];
     let module = guest();
     for (name, script) in scripts {
-        let script = |n| format!("let s='';{}return 0", script.repeat(n));
+        let lines = |n| (0..n).map(|at: usize| script.replace('#', &at.to_string()));
+        let script = |n| format!("let s='';{}return 0", lines(n).collect::<String>());
         let fuel = |n| spent(&module, start(script(n))).fuel();
         let nothing = fuel(1);
         let [once, four_times] = [1_000, 4_000].map(|n| fuel(n) - nothing);

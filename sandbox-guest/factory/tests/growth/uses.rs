@@ -376,6 +376,18 @@ pub(crate) const USES: [(&str, &str); 101] = [
         "many(i => (i * 1.25).toString() + i.toString(16)).length",
     ),
     (
+        "Set.difference",
+        "new Set(many(i => i)).difference(new Set(many(i => i))).size",
+    ),
+    (
+        "Set.difference, of more",
+        "new Set(many(i => i)).difference(new Set(many(i => i + 1).slice(1))).size",
+    ),
+    (
+        "Set.symmetricDifference",
+        "new Set(many(i => i)).symmetricDifference(new Set(many(i => i))).size",
+    ),
+    (
         "TypedArray.sort, TypedArray.toSorted",
         "Float64Array.from(many(i => i * 7919 % 10007)).sort((a, b) => a - b).toSorted((a, b) => b - a)[0]",
     ),
