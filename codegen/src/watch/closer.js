@@ -1,9 +1,10 @@
 // Stands behind errors.js where a script is looked at more closely: operators,
 // assignments, classes and awaits ask here. What an operator does is done here, by
 // the same operator.
-const { binary: look__o, unary: look__o1, held: look__o2, inside: look__o3, tag: look__h, parent: look__h2, constant: look__k, write: look__w, change: look__w2, each: look__i2, wait: look__y } = (() => {
+const { binary: look__o, unary: look__o1, held: look__o2, inside: look__o3, tag: look__h, parent: look__h2, constant: look__k, write: look__w, change: look__w2, each: look__i2, wait: look__y, within: look__m } = (() => {
   const { note, fail, describe, parent, isObject, apply, iterator, PromiseOf, getPrototypeOf } = look__parts;
   const { getOwnPropertyDescriptor, isFrozen, isExtensible } = Object, { then } = PromiseOf.prototype;
+  const absent = Symbol();
   const both = {
     '+': (a, b) => a + b, '-': (a, b) => a - b, '*': (a, b) => a * b, '/': (a, b) => a / b,
     '%': (a, b) => a % b, '**': (a, b) => a ** b, '<<': (a, b) => a << b, '>>': (a, b) => a >> b,
@@ -93,6 +94,11 @@ const { binary: look__o, unary: look__o1, held: look__o2, inside: look__o3, tag:
           };
         },
       };
+    },
+    // What a pattern in a pattern is about to take apart; the answer is a key of nothing.
+    within: (place, it) => {
+      if (it === null) fail(place, () => { const {} = null }, () => ({ value: describe(null) }));
+      return absent;
     },
     // A promise that was rejected where nobody saw it.
     wait: (place, it) => {

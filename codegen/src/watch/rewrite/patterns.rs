@@ -1,6 +1,6 @@
 //! What is taken apart or gone over.
 
-use oxc_ast::ast::{BindingPattern, Expression, FormalParameter, SpreadElement};
+use oxc_ast::ast::{BindingPattern, BindingProperty, Expression, FormalParameter, SpreadElement};
 use oxc_ast_visit::Visit;
 use oxc_semantic::SymbolId;
 use oxc_span::{GetSpan, Span};
@@ -99,13 +99,17 @@ impl<'s> Rewriter<'s> {
     }
 
     /// A pattern in a pattern finds out of `undefined` from a default that it must not use.
-    pub(super) fn nested(&mut self, pattern: &BindingPattern<'_>, from: Option<String>) {
+    pub(super) fn nested(
+        &mut self,
+        pattern: &BindingPattern<'_>,
+        from: Option<String>,
+    ) -> Option<usize> {
         let is_pattern = matches!(
             pattern,
             BindingPattern::ObjectPattern(_) | BindingPattern::ArrayPattern(_)
         );
         if !self.is_closer() || !is_pattern {
-            return;
+            return None;
         }
         let span = pattern.span();
         let what = What::Inside {
@@ -115,6 +119,22 @@ impl<'s> Rewriter<'s> {
         let place = self.place(span.start, what, None);
         let text = format!("=look__p({place})");
         self.replace(Span::new(span.end, span.end), text);
+        Some(place)
+    }
+
+    /// And out of `null` from what stands in front of it: the member under a name of its own, and
+    /// a key that is computed from it.
+    pub(super) fn nested_member(&mut self, property: &BindingProperty<'_>) {
+        let key = property.key.static_name().filter(|_| !property.computed);
+        let from = key.as_deref().map(crate::watch::name);
+        let place = self.nested(&property.value, from);
+        if let (Some(place), Some(_)) = (place, key) {
+            let (key, start) = (property.key.span(), property.span.start);
+            let key = self.slice(key.start, key.end);
+            let text =
+                format!("{key}:look__m{place},[look__m({place},look__m{place})]:look__m{place}_,");
+            self.replace(Span::new(start, start), text);
+        }
     }
 
     /// Each value that a loop goes over is taken apart by its head.

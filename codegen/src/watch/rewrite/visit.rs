@@ -314,9 +314,8 @@ impl<'a> Visit<'a> for Rewriter<'_> {
     }
 
     fn visit_binding_property(&mut self, it: &BindingProperty<'a>) {
-        let key = it.key.static_name().filter(|_| !it.computed);
         walk::walk_binding_property(self, it);
-        self.nested(&it.value, key.map(|key| crate::watch::name(&key)));
+        self.nested_member(it);
     }
 
     fn visit_array_pattern(&mut self, it: &ArrayPattern<'a>) {

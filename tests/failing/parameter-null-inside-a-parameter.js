@@ -1,0 +1,3 @@
+const nameOf = ({ id, user: { name }, ...rest }) => name + id + rest.size;
+const row = { id: 1, user: null };
+return nameOf(row);
