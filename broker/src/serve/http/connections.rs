@@ -10,14 +10,19 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustix::process::{Resource, getrlimit};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::post;
 
 /// After a connection could not be taken for want of descriptors.
 const BREATH: Duration = Duration::from_millis(100);
-const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 10\r\nconnection: close\r\n\
-content-length: 0\r\n\r\n";
+/// Whoever is sent away hears why before the connection is gone: so many at once, for so long.
+const LEAVING_MAX: usize = 64;
+const LEAVING_WALL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
@@ -54,7 +59,7 @@ pub(super) async fn serve(
     ended: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let (ending, end) = watch::channel(false);
-    let mut open = JoinSet::new();
+    let (mut open, mut leaving) = (JoinSet::new(), JoinSet::new());
     tokio::pin!(ended);
     loop {
         let taken = tokio::select! {
@@ -67,16 +72,31 @@ pub(super) async fn serve(
             tokio::time::sleep(BREATH).await;
             continue;
         };
-        while open.try_join_next().is_some() {}
-        if open.len() >= patience.connections_max {
-            let _ = stream.try_write(FULL);
-        } else {
+        while open.try_join_next().is_some() || leaving.try_join_next().is_some() {}
+        if open.len() < patience.connections_max {
             open.spawn(speak(stream, routes.clone(), patience, end.clone()));
+        } else if leaving.len() < LEAVING_MAX {
+            leaving.spawn(timeout(LEAVING_WALL, send_away(stream)));
         }
     }
     drop(listener);
     ending.send_replace(true);
     while open.join_next().await.is_some() {}
+    Ok(())
+}
+
+/// What comes meanwhile is read and thrown away: a connection that is closed with something unread
+/// is reset, and its answer is lost with it.
+async fn send_away(mut stream: TcpStream) -> io::Result<()> {
+    let why = post::error_body("too many connections are open; come again later");
+    let head = format!(
+        "HTTP/1.1 503 Service Unavailable\r\nretry-after: 10\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        why.len()
+    );
+    stream.write_all(&[head.as_bytes(), &why].concat()).await?;
+    stream.shutdown().await?;
+    tokio::io::copy(&mut stream, &mut tokio::io::sink()).await?;
     Ok(())
 }
 

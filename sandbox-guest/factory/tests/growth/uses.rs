@@ -4,7 +4,7 @@
 
 /// A name, and a script in which what is worked on is as long as `N` says. `many(f)` is a list
 /// of `N` items.
-pub(crate) const USES: [(&str, &str); 101] = [
+pub(crate) const USES: [(&str, &str); 104] = [
     ("String.split", "'a,b;'.repeat(N).split(',').length"),
     ("String.split, all of it", "','.repeat(N).split(',').length"),
     (
