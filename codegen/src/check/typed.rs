@@ -176,6 +176,8 @@ impl TypedFinding {
                 FindingCode::MissingAwait if own.line == self.line => {
                     shares_name || self.message.contains("'Promise<")
                 }
+                // Items of a list that was taken for an index of the call before it.
+                FindingCode::MissingAwait if own.line < self.line && self.code == "ts2695" => true,
                 // The keys of an object that should be something else.
                 FindingCode::WrongType if own.line == self.line && self.code == "ts2353" => true,
                 _ => own.line == self.line && (own.column == self.column || shares_name),
