@@ -73,7 +73,7 @@ fn the_first_search_is_answered_at_once_and_every_other_too() {
 }
 
 /// All servers have been seen once, and one of them says nothing from now on. A thirteenth was
-/// never there.
+/// never there, and one start has waited for it in vain.
 fn twelve_once_seen(fixtures: &[Fixture]) -> Site {
     let mut site = Site::new();
     let (silent, others) = fixtures.split_last().unwrap();
@@ -87,6 +87,10 @@ fn twelve_once_seen(fixtures: &[Fixture]) -> Site {
     assert!(found["structuredContent"].get("absent_servers").is_none());
     std::fs::remove_file(may_start).unwrap();
     site.slow("never", &silent.tools, Some("this-file-never-comes"), "");
+    let found = site
+        .host(&["--start-wait", "50ms"])
+        .call("search_tools", &search("create a file"));
+    assert!(text(&found).contains("never"), "{found}");
     site
 }
 
