@@ -172,14 +172,13 @@ impl<'a, 's> Reading<'a, 's, '_> {
         let own = source.get(at.start as usize..at.end as usize);
         let is_short = |it: &&str| it.len() <= QUOTED_MAX && !it.contains(super::lines::ends_line);
         let awaited = format!("await {}", own.filter(is_short).unwrap_or("…"));
-        let suggestion = Some(format!("Write `{}`.", fix.replace(AWAITED, &awaited)));
-        self.error(
-            node,
-            FindingCode::MissingAwait,
-            at.start,
-            message,
-            suggestion,
-        );
+        let fix = format!("Write `{}`.", fix.replace(AWAITED, &awaited));
+        self.missing(node, at, message, fix);
+    }
+
+    fn missing(&mut self, node: NodeId, at: Span, message: String, fix: String) {
+        let code = FindingCode::MissingAwait;
+        self.error(node, code, at.start, message, Some(fix));
     }
 
     /// `call()⏎[1, 2].forEach(…)` is one expression.
@@ -193,14 +192,8 @@ impl<'a, 's> Reading<'a, 's, '_> {
     fn without_semicolon(&mut self, node: NodeId, at: Span, of: OfCall<'_, 's>) {
         let subject = subject(of);
         let message = format!("{subject} goes on in the next line, which begins with `[`");
-        let suggestion = Some("Write `;` at the end of the line before it.".to_owned());
-        self.error(
-            node,
-            FindingCode::MissingAwait,
-            at.start,
-            message,
-            suggestion,
-        );
+        let fix = "Write `;` at the end of the line before it.".to_owned();
+        self.missing(node, at, message, fix);
     }
 
     /// A call that is in flight when the script ends is cancelled.

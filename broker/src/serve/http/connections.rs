@@ -67,10 +67,13 @@ pub(super) async fn serve(
             Some(_) = open.join_next() => continue,
             () = &mut ended => break,
         };
-        let Ok((stream, _)) = taken else {
-            // The host is gone already, or there is no descriptor left.
-            tokio::time::sleep(BREATH).await;
-            continue;
+        let stream = match taken {
+            Ok((stream, _)) => stream,
+            Err(error) if is_gone(&error) => continue,
+            Err(_) => {
+                tokio::time::sleep(BREATH).await;
+                continue;
+            }
         };
         while open.try_join_next().is_some() || leaving.try_join_next().is_some() {}
         if open.len() < patience.connections_max {
@@ -83,6 +86,15 @@ pub(super) async fn serve(
     ending.send_replace(true);
     while open.join_next().await.is_some() {}
     Ok(())
+}
+
+/// The host hung up before it was taken: nobody else waits for that.
+fn is_gone(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionRefused | ConnectionReset
+    )
 }
 
 /// What comes meanwhile is read and thrown away: a connection that is closed with something unread
