@@ -11,7 +11,6 @@ pub mod carrier;
 pub mod cli;
 mod clock;
 pub mod config;
-mod deep_stack;
 pub mod demo;
 mod drive;
 mod embeddings_file;

@@ -8,14 +8,17 @@
 //! and comes back as a [`airlock_core::effect::GuestStop`].
 //!
 //! The calling thread needs at least two mebibytes of stack, which is what
-//! threads have by default.
+//! threads have by default. The checker, which reads the text of scripts, runs in
+//! an engine of its own on threads with a larger stack.
 
 mod bounds;
+mod checker;
 mod differences;
 mod engine;
 mod guest;
 mod image;
 mod large_pages;
+pub(crate) mod large_stack;
 mod live;
 mod memory;
 mod reader;
@@ -34,16 +37,15 @@ use thiserror::Error;
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 pub use bounds::{GuestBounds, StopHandle};
+pub(crate) use checker::uses_of;
+pub use checker::{CheckLimits, Checker};
 pub use differences::{Compared, DIFFERENCES, EngineDifference};
 pub use engine::JsEngine;
 pub use guest::Guest;
 use image::{Bytes, Loaded};
+pub use large_stack::spawn as spawn_large;
 
 use crate::clock::Clock;
-
-/// Guests that live at once in memory that is kept ready for them; more than
-/// these get memory of their own, at some microseconds each.
-const POOLED_GUESTS_MAX: u32 = 1_100;
 
 /// What stays resident of a pooled memory between two guests; beyond it, pages are given
 /// back. Where the kernel says which pages were written, these count: few scripts write more,
@@ -80,6 +82,7 @@ pub struct Sandbox {
 
 struct Shared {
     image: GuestImage,
+    engine: EngineSettings,
     bytes: Bytes,
     digest: Digest,
     clock: Clock,
@@ -89,6 +92,28 @@ struct Shared {
     pooled: OnceLock<Option<Loaded>>,
     /// For guests beyond the pool, and where there is none.
     unpooled: OnceLock<Loaded>,
+}
+
+/// What differs between the engines that guests run in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct EngineSettings {
+    /// Stack that a guest may use on the thread that calls it.
+    stack_bytes: usize,
+    /// Guests that live at once in memory that is kept ready for them; more than these get memory
+    /// of their own, at some microseconds each.
+    pooled_max: u32,
+}
+
+impl EngineSettings {
+    const SCRIPTS: Self = Self {
+        stack_bytes: cage::GUEST_STACK_BYTES,
+        pooled_max: 1_100,
+    };
+    /// A checker lives for a moment, so few are there at once.
+    const CHECKER: Self = Self {
+        stack_bytes: large_stack::GUEST_STACK_BYTES,
+        pooled_max: 100,
+    };
 }
 
 impl fmt::Debug for Sandbox {
@@ -116,9 +141,24 @@ impl Sandbox {
             return Ok(sandbox.clone());
         }
         let image = engine.image().ok_or(SandboxError::NotCarried(engine))?;
-        let sandbox = Self::trusted(image, Bytes::InPlace)?;
+        let sandbox = Self::trusted(image, Bytes::InPlace, EngineSettings::SCRIPTS)?;
         embedded.insert(engine, sandbox.clone());
         Ok(sandbox)
+    }
+
+    /// The guest that reads the text of scripts, loaded when it is first needed.
+    fn checker() -> Result<Self, SandboxError> {
+        static CHECKER: OnceLock<Sandbox> = OnceLock::new();
+        if let Some(checker) = CHECKER.get() {
+            return Ok(checker.clone());
+        }
+        let settings = EngineSettings::CHECKER;
+        let checker = Self::trusted(guest_image::CHECKER, Bytes::InPlace, settings)?;
+        Ok(CHECKER.get_or_init(|| checker).clone())
+    }
+
+    fn is_checker(&self) -> bool {
+        self.shared.engine == EngineSettings::CHECKER
     }
 
     /// Loads an image from elsewhere. Its code runs as it is, so its digest must
@@ -131,17 +171,22 @@ impl Sandbox {
                 found,
             });
         }
-        let sandbox = Self::trusted(image, Bytes::Copied)?;
+        let sandbox = Self::trusted(image, Bytes::Copied, EngineSettings::SCRIPTS)?;
         sandbox.loaded()?;
         Ok(sandbox)
     }
 
-    fn trusted(image: GuestImage, bytes: Bytes) -> Result<Self, SandboxError> {
+    fn trusted(
+        image: GuestImage,
+        bytes: Bytes,
+        engine: EngineSettings,
+    ) -> Result<Self, SandboxError> {
         let digest = digest_of(&image)
             .ok_or_else(|| unloadable(image, "its digest is not written as one".to_owned()))?;
         Ok(Self {
             shared: Arc::new(Shared {
                 image,
+                engine,
                 bytes,
                 digest,
                 clock: Clock::start(),
@@ -155,19 +200,24 @@ impl Sandbox {
     /// Returns when guests can be made, or says why they cannot. It computes. What fails is not
     /// kept.
     pub(crate) fn loaded(&self) -> Result<(), SandboxError> {
-        let Shared { image, bytes, .. } = *self.shared;
+        let Shared {
+            image,
+            engine,
+            bytes,
+            ..
+        } = *self.shared;
         let loading = self.shared.loading.lock();
         let _loading = loading.unwrap_or_else(PoisonError::into_inner);
         if self.shared.pooled.get().is_some() {
             return Ok(());
         }
         // Without the address space for a pool, every guest gets memory of its own.
-        let pooled = Engine::new(&pooling())
+        let pooled = Engine::new(&engine.pooling())
             .ok()
             .map(|engine| Loaded::load(engine, image, bytes));
         let pooled = pooled.transpose()?;
         if pooled.is_none() {
-            let engine = Engine::new(&unpooled());
+            let engine = Engine::new(&engine.unpooled());
             let engine = engine.map_err(|why| unloadable(image, format!("{why:#}")))?;
             let _ = self
                 .shared
@@ -226,7 +276,7 @@ impl Sandbox {
             return Some(loaded);
         }
         // What fails is not kept: a moment without memory is no reason to fail for good.
-        let engine = Engine::new(&unpooled()).ok()?;
+        let engine = Engine::new(&self.shared.engine.unpooled()).ok()?;
         let loaded = Loaded::load(engine, self.shared.image, Bytes::Copied).ok()?;
         Some(self.shared.unpooled.get_or_init(|| loaded))
     }
@@ -247,31 +297,36 @@ fn digest_of(image: &GuestImage) -> Option<Digest> {
     Digest::parse(&format!("sha256:{}", image.digest))
 }
 
-fn unpooled() -> Config {
-    let mut config = cage::config();
-    image::in_place(&mut config);
-    config
-}
+impl EngineSettings {
+    fn unpooled(self) -> Config {
+        let mut config = cage::config();
+        config.max_wasm_stack(self.stack_bytes);
+        // Not used; the engine only wants it to be no smaller.
+        config.async_stack_size(self.stack_bytes.max(2 * 1024 * 1024));
+        image::in_place(&mut config);
+        config
+    }
 
-fn pooling() -> Config {
-    let keep_resident = if PoolingAllocationConfig::is_pagemap_scan_available() {
-        KEEP_WRITTEN_BYTES
-    } else {
-        KEEP_FIRST_BYTES
-    };
-    let mut pool = PoolingAllocationConfig::new();
-    pool.total_core_instances(POOLED_GUESTS_MAX)
-        .total_memories(POOLED_GUESTS_MAX)
-        .total_tables(POOLED_GUESTS_MAX)
-        .max_memories_per_module(1)
-        .max_tables_per_module(1)
-        .table_elements(TABLE_ELEMENTS_MAX)
-        // Where the kernel can say which pages were written, only those are restored:
-        // without it a whole image is copied after each guest, at ten times the cost.
-        .pagemap_scan(Enabled::Auto)
-        .linear_memory_keep_resident(keep_resident)
-        .table_keep_resident(TABLE_ELEMENTS_MAX * size_of::<usize>());
-    let mut config = unpooled();
-    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
-    config
+    fn pooling(self) -> Config {
+        let keep_resident = if PoolingAllocationConfig::is_pagemap_scan_available() {
+            KEEP_WRITTEN_BYTES
+        } else {
+            KEEP_FIRST_BYTES
+        };
+        let mut pool = PoolingAllocationConfig::new();
+        pool.total_core_instances(self.pooled_max)
+            .total_memories(self.pooled_max)
+            .total_tables(self.pooled_max)
+            .max_memories_per_module(1)
+            .max_tables_per_module(1)
+            .table_elements(TABLE_ELEMENTS_MAX)
+            // Where the kernel can say which pages were written, only those are restored:
+            // without it a whole image is copied after each guest, at ten times the cost.
+            .pagemap_scan(Enabled::Auto)
+            .linear_memory_keep_resident(keep_resident)
+            .table_keep_resident(TABLE_ELEMENTS_MAX * size_of::<usize>());
+        let mut config = self.unpooled();
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+        config
+    }
 }

@@ -116,7 +116,7 @@ impl Page {
     fn add_block(&mut self, server: &ServerStubs, tools: &[Picked<'_>], level: Level) {
         let shapes: Vec<ToolShape> = tools
             .iter()
-            .map(|tool| ToolShape::of(tool.description))
+            .map(|tool| crate::shape::of(tool.description))
             .collect();
         let block = block::render(
             server,

@@ -1,9 +1,9 @@
-//! Tool descriptions in; declarations, stubs, validators and the check of scripts out. Pure: the
-//! same input gives the same bytes, nothing is fetched, nothing panics.
+//! Tool descriptions in; declarations, stubs, validators and requests to the checker guest out.
+//! Pure: the same input gives the same bytes, nothing is fetched, nothing panics. There is no
+//! parser of scripts here: scripts are read in the sandbox, by `codegen-script`.
 
 pub mod canonical;
 pub mod check;
-pub mod closest;
 pub mod declare;
 pub mod description;
 pub mod later;
@@ -14,9 +14,8 @@ pub mod rust;
 mod schema;
 pub mod shape;
 pub mod stub;
-pub mod text;
 pub mod tool_file;
 pub mod unwrap;
-pub mod uses;
 pub mod validate;
-pub mod watch;
+
+pub use codegen_shared::{closest, message, text, uses};

@@ -6,8 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use codegen_shared::identifiers::{continues_identifier, is_unsafe_member, starts_identifier};
+
+pub use codegen_shared::identifiers::is_identifier;
+pub(crate) use codegen_shared::identifiers::is_known_global;
+
 use crate::canonical::Digest;
-use crate::text::is_invisible;
 
 /// Member names, one for each wire name of a server, all distinct. A repeated wire name
 /// gets the same member again.
@@ -19,13 +23,7 @@ pub fn members(wire_names: &[&str]) -> Vec<String> {
 /// Names of the globals that carry the servers, all distinct.
 #[must_use]
 pub fn globals(server_names: &[&str]) -> Vec<String> {
-    assign(server_names, is_taken_global)
-}
-
-/// Whether `name` can be written after a dot, or declared, as it is.
-#[must_use]
-pub fn is_identifier(name: &str) -> bool {
-    name.starts_with(starts_identifier) && name.chars().all(continues_identifier)
+    assign(server_names, is_known_global)
 }
 
 fn assign(names: &[&str], is_reserved: fn(&str) -> bool) -> Vec<String> {
@@ -87,192 +85,6 @@ fn suffixed(base: &str, wire_name: &str, taken: &BTreeSet<String>) -> String {
         .find(|it| !taken.contains(it))
         .unwrap_or_else(|| format!("{base}_{hex}_"))
 }
-
-fn starts_identifier(c: char) -> bool {
-    c == '$' || c == '_' || (unicode_ident::is_xid_start(c) && !is_invisible(c))
-}
-
-fn continues_identifier(c: char) -> bool {
-    (c == '$' || unicode_ident::is_xid_continue(c)) && !is_invisible(c)
-}
-
-/// Names to which the language itself gives a meaning on any object: an object with
-/// `then` is awaited, one with `toJSON` is serialised by it.
-fn is_unsafe_member(name: &str) -> bool {
-    const UNSAFE: [&str; 15] = [
-        "__defineGetter__",
-        "__defineSetter__",
-        "__lookupGetter__",
-        "__lookupSetter__",
-        "__proto__",
-        "constructor",
-        "hasOwnProperty",
-        "isPrototypeOf",
-        "propertyIsEnumerable",
-        "prototype",
-        "then",
-        "toJSON",
-        "toLocaleString",
-        "toString",
-        "valueOf",
-    ];
-    UNSAFE.contains(&name)
-}
-
-/// Names that a global of ours must not take: words of the language, and what a script
-/// expects to find.
-fn is_taken_global(name: &str) -> bool {
-    RESERVED_WORDS.contains(&name) || GLOBALS.contains(&name) || is_unsafe_member(name)
-}
-
-/// Whether a flat global of this name would shadow something that a script expects.
-#[must_use]
-pub(crate) fn is_known_global(name: &str) -> bool {
-    is_taken_global(name)
-}
-
-const RESERVED_WORDS: [&str; 53] = [
-    "abstract",
-    "any",
-    "arguments",
-    "as",
-    "async",
-    "await",
-    "break",
-    "case",
-    "catch",
-    "class",
-    "const",
-    "continue",
-    "debugger",
-    "declare",
-    "default",
-    "delete",
-    "do",
-    "else",
-    "enum",
-    "eval",
-    "export",
-    "extends",
-    "false",
-    "finally",
-    "for",
-    "function",
-    "if",
-    "implements",
-    "import",
-    "in",
-    "instanceof",
-    "interface",
-    "let",
-    "namespace",
-    "new",
-    "null",
-    "of",
-    "package",
-    "private",
-    "protected",
-    "public",
-    "return",
-    "static",
-    "super",
-    "switch",
-    "this",
-    "throw",
-    "true",
-    "try",
-    "type",
-    "typeof",
-    "void",
-    "var",
-];
-
-const GLOBALS: [&str; 84] = [
-    "while",
-    "with",
-    "yield",
-    "AggregateError",
-    "Array",
-    "ArrayBuffer",
-    "AsyncIterator",
-    "Atomics",
-    "BigInt",
-    "BigInt64Array",
-    "BigUint64Array",
-    "Boolean",
-    "DataView",
-    "Date",
-    "Error",
-    "EvalError",
-    "FinalizationRegistry",
-    "Float16Array",
-    "Float32Array",
-    "Float64Array",
-    "Function",
-    "Infinity",
-    "Int16Array",
-    "Int32Array",
-    "Int8Array",
-    "Intl",
-    "Iterator",
-    "JSON",
-    "Map",
-    "Math",
-    "NaN",
-    "Number",
-    "Object",
-    "Promise",
-    "Proxy",
-    "RangeError",
-    "ReferenceError",
-    "Reflect",
-    "RegExp",
-    "Set",
-    "ShadowRealm",
-    "SharedArrayBuffer",
-    "String",
-    "Symbol",
-    "SyntaxError",
-    "Temporal",
-    "TextDecoder",
-    "TextEncoder",
-    "ToolError",
-    "TypeError",
-    "URIError",
-    "URL",
-    "URLSearchParams",
-    "Uint16Array",
-    "Uint32Array",
-    "Uint8Array",
-    "Uint8ClampedArray",
-    "WeakMap",
-    "WeakRef",
-    "WeakSet",
-    "WebAssembly",
-    "atob",
-    "btoa",
-    "clearInterval",
-    "clearTimeout",
-    "console",
-    "crypto",
-    "decodeURI",
-    "decodeURIComponent",
-    "encodeURI",
-    "encodeURIComponent",
-    "escape",
-    "exports",
-    "globalThis",
-    "input",
-    "int",
-    "isFinite",
-    "isNaN",
-    "module",
-    "parseFloat",
-    "parseInt",
-    "performance",
-    "queueMicrotask",
-    "require",
-];
 
 #[cfg(test)]
 mod tests {

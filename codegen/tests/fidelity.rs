@@ -138,7 +138,7 @@ proptest! {
             "$defs": {"d": {"type": "object", "properties": {"a": def, "b": {"type": "boolean"}}}},
         });
         let tool = json!({"name": "t", "inputSchema": input});
-        let shape = ToolShape::of(&Description::parse("s", &tool).unwrap());
+        let shape = codegen::shape::of(&Description::parse("s", &tool).unwrap());
         if let (Ok(validator), true) = (Validator::compile(&input), shape.degraded.iter().all(only_in_text)) {
             let args = json!({"v": value});
             prop_assert_eq!(admits(&shape.input, &shape, &args), validator.accepts(&args), "{:#?}", shape);

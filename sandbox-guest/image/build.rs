@@ -1,4 +1,4 @@
-//! Builds the guest and presses it into its image, in a nested cargo with a
+//! Builds the guests and presses each into its image, in a nested cargo with a
 //! target folder of its own, so that debug and release builds of the broker
 //! share one image.
 
@@ -16,25 +16,54 @@ const TARGET_DIR_ENV: &str = "AIRLOCK_GUEST_TARGET_DIR";
 /// Stands beside an image that is complete.
 const PRESSED: &str = "pressed";
 
-/// What the image depends on, from this crate's folder.
-const SOURCES: [&str; 17] = [
+/// A guest whose image is built here.
+struct Guest {
+    /// The name of the image.
+    name: &'static str,
+    package: &'static str,
+    /// What the image depends on besides [`COMMON_SOURCES`], from this crate's folder.
+    sources: &'static [&'static str],
+}
+
+const GUESTS: [Guest; 2] = [
+    Guest {
+        name: "boa",
+        package: "guest-boa",
+        sources: &[
+            "../boa/Cargo.toml",
+            "../boa/src",
+            "../engine",
+            "../factory/runs",
+            "../prelude",
+        ],
+    },
+    Guest {
+        name: "checker",
+        package: "guest-checker",
+        sources: &[
+            "../../codegen/script/Cargo.toml",
+            "../../codegen/script/src",
+            "../../codegen/shared/Cargo.toml",
+            "../../codegen/shared/src",
+            "../checker/Cargo.toml",
+            "../checker/src",
+        ],
+    },
+];
+
+/// What each image depends on.
+const COMMON_SOURCES: [&str; 11] = [
     "../.cargo/config.toml",
     "../Cargo.lock",
     "../Cargo.toml",
-    "../boa/Cargo.toml",
-    "../boa/src",
     "../cage/Cargo.toml",
     "../cage/src",
     "../common/Cargo.toml",
     "../common/src",
-    "../engine",
     "../factory/Cargo.toml",
-    "../factory/runs",
     "../factory/src",
-    "../prelude",
     "../protocol/Cargo.toml",
     "../protocol/src",
-    "build.rs",
 ];
 
 /// The outer workspace's manifest, and the only lines of it that reach the image.
@@ -54,7 +83,9 @@ fn main() -> ExitCode {
 }
 
 fn build() -> Result<(), String> {
-    for source in SOURCES.into_iter().chain([OUTER_MANIFEST]) {
+    let own = GUESTS.iter().flat_map(|guest| guest.sources);
+    let common = COMMON_SOURCES.iter().chain(&[OUTER_MANIFEST, "build.rs"]);
+    for source in own.chain(common) {
         println!("cargo::rerun-if-changed={source}");
     }
     println!("cargo::rerun-if-env-changed={TARGET_DIR_ENV}");
@@ -72,31 +103,44 @@ fn build() -> Result<(), String> {
     let lock = fs::File::create(target_dir.join("image.lock")).map_err(|why| why.to_string())?;
     lock.lock().map_err(|why| why.to_string())?;
 
-    // The same sources and compiler make the same image, wherever they lie: going back to
-    // sources that were pressed before builds nothing.
     let host = variable("TARGET")?;
-    let images = target_dir.join("images").join(&host).join(stamp(&here)?);
-    if !images.join(PRESSED).exists() {
-        build_image(&workspace, &target_dir, &host, &images)?;
-        fs::write(images.join(PRESSED), "").map_err(|why| why.to_string())?;
+    for guest in &GUESTS {
+        // The same sources and compiler make the same image, wherever they lie: going back to
+        // sources that were pressed before builds nothing.
+        let images = target_dir
+            .join("images")
+            .join(&host)
+            .join(stamp(&here, guest)?);
+        if !images.join(PRESSED).exists() {
+            build_image(guest, &workspace, &target_dir, &host, &images)?;
+            fs::write(images.join(PRESSED), "").map_err(|why| why.to_string())?;
+        }
+        let Guest { name, .. } = guest;
+        for file in [format!("{name}.cwasm"), format!("{name}.sha256")] {
+            fs::copy(images.join(&file), out.join(&file))
+                .map_err(|why| format!("{file}: {why}"))?;
+        }
+        let digest = out.join(format!("{name}.sha256"));
+        let digest = fs::read_to_string(digest).map_err(|why| why.to_string())?;
+        println!(
+            "cargo::rustc-env=GUEST_{}_SHA256={digest}",
+            name.to_uppercase()
+        );
     }
-    for file in ["boa.cwasm", "boa.sha256"] {
-        fs::copy(images.join(file), out.join(file)).map_err(|why| format!("{file}: {why}"))?;
-    }
-    let digest = fs::read_to_string(out.join("boa.sha256")).map_err(|why| why.to_string())?;
-    println!("cargo::rustc-env=GUEST_BOA_SHA256={digest}");
     Ok(())
 }
 
 fn build_image(
+    guest: &Guest,
     workspace: &Path,
     target_dir: &Path,
     host: &str,
     images: &Path,
 ) -> Result<(), String> {
-    let mut guest = nested_cargo(workspace, target_dir)?;
-    guest.args(["rustc", "--locked", "--package", "guest-boa", "--lib"]);
-    guest.args([
+    let Guest { name, package, .. } = guest;
+    let mut building = nested_cargo(workspace, target_dir)?;
+    building.args(["rustc", "--locked", "--package", package, "--lib"]);
+    building.args([
         "--crate-type",
         "cdylib",
         "--profile",
@@ -104,9 +148,9 @@ fn build_image(
         "--target",
         WASM_TARGET,
     ]);
-    guest.arg("--config").arg(without_places(target_dir));
+    building.arg("--config").arg(without_places(target_dir));
     // The shadow stack lies below everything else: overflowing it traps. Its size is the cage's.
-    guest.args([
+    building.args([
         "--",
         "-C",
         "link-arg=-zstack-size=4194304",
@@ -123,20 +167,22 @@ fn build_image(
     ]);
     // The guest's last step is one long link on one core; the factory has the others.
     let (guest, factory) = std::thread::scope(|scope| {
-        let guest = scope.spawn(|| run(guest, "building the guest"));
+        let guest = scope.spawn(|| run(building, "building the guest"));
         let factory = run(factory, "building the factory");
         (guest.join(), factory)
     });
     guest.unwrap_or_else(|_| Err("building the guest: its thread panicked".to_owned()))?;
     factory?;
 
-    let wasm = target_dir.join(WASM_TARGET).join("guest/guest_boa.wasm");
+    let wasm = target_dir
+        .join(WASM_TARGET)
+        .join(format!("guest/guest_{name}.wasm"));
     let factory = target_dir
         .join("release")
         .join(format!("guest-factory{}", env::consts::EXE_SUFFIX));
     fs::create_dir_all(images).map_err(|why| why.to_string())?;
     let mut press = Command::new(factory);
-    press.arg(wasm).arg(host).arg(images).arg("boa");
+    press.arg(wasm).arg(host).arg(images).arg(name);
     run(press, "pressing the guest into an image")
 }
 
@@ -162,14 +208,19 @@ fn without_places(target_dir: &Path) -> String {
 }
 
 /// One number over everything that the image depends on, the compiler included.
-fn stamp(here: &Path) -> Result<String, String> {
+fn stamp(here: &Path, guest: &Guest) -> Result<String, String> {
     let mut hasher = DefaultHasher::new();
     let compiler = Command::new(variable("RUSTC")?)
         .arg("-vV")
         .output()
         .map_err(|why| format!("rustc: {why}"))?;
     compiler.stdout.hash(&mut hasher);
-    for source in SOURCES {
+    guest.name.hash(&mut hasher);
+    for source in COMMON_SOURCES
+        .iter()
+        .chain(guest.sources)
+        .chain(&["build.rs"])
+    {
         source.hash(&mut hasher);
         hash_file_or_folder(&here.join(source), &mut hasher)?;
     }

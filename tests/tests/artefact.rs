@@ -7,16 +7,20 @@ use tests::binary::airlock;
 use tests::engine::carries_both;
 use wasmtime::{Engine, Module};
 
-/// The sections of the binary that carry compiled guests; the second only where it was made.
+/// The sections of the binary that carry compiled guests; QuickJS only where it was made.
 const BOA: &str = ".airlock_guest";
 const QUICKJS: &str = ".airlock_quickjs";
+/// The guest that reads the text of scripts.
+const CHECKER: &str = ".airlock_checker";
 
 #[test]
 fn the_guests_inside_the_shipped_binary_import_nothing() {
     let binary = fs::read(airlock()).unwrap();
     let file = object::File::parse(&*binary).unwrap();
     let section = |name| Some(file.section_by_name(name)?.data().unwrap());
-    imports_nothing(section(BOA).unwrap_or_else(|| panic!("no section {BOA}")));
+    for guest in [BOA, CHECKER] {
+        imports_nothing(section(guest).unwrap_or_else(|| panic!("no section {guest}")));
+    }
     let second = section(QUICKJS);
     assert_eq!(second.is_some(), carries_both());
     if let Some(image) = second {
@@ -27,7 +31,7 @@ fn the_guests_inside_the_shipped_binary_import_nothing() {
 fn imports_nothing(image: &[u8]) {
     assert!(
         image.len() > 1024 * 1024,
-        "{} bytes are no JavaScript engine",
+        "{} bytes are no guest",
         image.len()
     );
     let engine = Engine::new(&cage::config()).unwrap();
@@ -70,4 +74,27 @@ fn the_binary_needs_no_other_library_than_the_systems_own() {
             "{libraries:?}"
         );
     }
+}
+
+/// The parser of scripts is in the checker guest and nowhere else: no name of it is in a section of
+/// the program's own.
+#[test]
+fn binary_has_no_script_parser_outside_its_guests() {
+    const NAMES: [&[u8]; 2] = [b"oxc_parser", b"oxc_semantic"];
+    let binary = fs::read(airlock()).unwrap();
+    let file = object::File::parse(&*binary).unwrap();
+    let mut sections = 0;
+    for section in file.sections() {
+        let Ok(name) = section.name() else { continue };
+        if [BOA, QUICKJS, CHECKER].contains(&name) {
+            continue;
+        }
+        let data = section.uncompressed_data().unwrap_or_default();
+        sections += 1;
+        for needle in NAMES {
+            let found = memchr::memmem::find(&data, needle);
+            assert_eq!(found, None, "{} in {name}", String::from_utf8_lossy(needle));
+        }
+    }
+    assert!(sections > 10, "{sections}");
 }

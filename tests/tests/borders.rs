@@ -70,7 +70,7 @@ fn the_shipped_broker_contains_no_wasm_compiler() {
     let compilers: Vec<_> = names
         .iter()
         .filter(|name| {
-            ["cranelift", "winch", "wasm-encoder", "boa_"]
+            ["cranelift", "winch", "wasm-encoder", "boa_", "oxc"]
                 .iter()
                 .any(|word| name.contains(word))
         })

@@ -19,7 +19,6 @@ use airlock_core::id::ToolId;
 use airlock_core::limits::Limits;
 use airlock_core::policy::{Policies, PolicyFile, Vocabulary};
 use codegen::description::Description;
-use codegen::shape::ToolShape;
 use serde_json::{Map, Value, json};
 
 const TOOLS: usize = 7;
@@ -78,7 +77,7 @@ fn vocabulary() -> Vocabulary {
         let description = Description::parse("desk", &listed).ok();
         let tool = ToolId::parse(&format!("desk.{name}")).ok();
         if let (Some(description), Some(tool)) = (description, tool) {
-            let shape = ToolShape::of(&description);
+            let shape = codegen::shape::of(&description);
             vocabulary.add(&tool, Effects::default(), &BTreeSet::new(), &shape);
         }
     }

@@ -35,6 +35,8 @@ pub enum Code {
     LimitJournal,
     /// The check before the run was certain that the script is wrong; nothing was started.
     CheckFailed,
+    /// The check before the run met a limit of its own; nothing was started.
+    ScriptTooComplex,
     /// An uncaught error of the script that is not a `ToolError`.
     ScriptError,
     /// The script awaited something that nothing can settle.
@@ -49,7 +51,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::ToolFailed,
         Self::ResultInvalid,
         Self::InvalidArguments,
@@ -72,6 +74,7 @@ impl Code {
         Self::LimitSource,
         Self::LimitJournal,
         Self::CheckFailed,
+        Self::ScriptTooComplex,
         Self::ScriptError,
         Self::Deadlock,
         Self::EngineFault,
@@ -107,6 +110,7 @@ impl Code {
             Self::LimitSource => "limit-source",
             Self::LimitJournal => "limit-journal",
             Self::CheckFailed => "check-failed",
+            Self::ScriptTooComplex => "script-too-complex",
             Self::ScriptError => "script-error",
             Self::Deadlock => "deadlock",
             Self::EngineFault => "engine-fault",

@@ -65,6 +65,8 @@ pub struct ScriptCheck {
     pub findings: Vec<ReportedFinding>,
     /// Why nothing is started at all.
     pub rejection: Option<ReportedError>,
+    /// What the check has computed in the sandbox. It counts as the run's own.
+    pub guest_cpu_us: u64,
 }
 
 /// Which engine runs the script, for the journal.
@@ -163,6 +165,12 @@ impl Run {
     #[must_use]
     pub fn deadline_at_ms(&self) -> u64 {
         self.clock.deadline_at_ms()
+    }
+
+    /// What the check of the script has computed.
+    #[must_use]
+    pub fn check_cpu_us(&self) -> u64 {
+        self.spec.check.guest_cpu_us
     }
 
     #[must_use]

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use airlock_core::catalog::Tool;
 use airlock_core::code::Code;
 use airlock_core::decide::Standing;
+use airlock_core::effect::GuestUsage;
 use airlock_core::report::{ReportedError, ReportedFinding, ReportedSeverity};
 use airlock_core::run::ScriptCheck;
 use codegen::check::typed::{Page, TypedFinding};
@@ -14,8 +15,7 @@ use codegen::check::{Checked, Finding, FindingCode, Form, Severity, Surface};
 use super::shelf::Known;
 use super::{Cancel, Inner, Script};
 use crate::config::Secrets;
-use crate::deep_stack;
-use crate::sandbox::JsEngine;
+use crate::sandbox::{CheckLimits, Checker, JsEngine};
 use crate::tsc::{Compiler, Heard};
 
 /// What a certain finding does to a run.
@@ -56,7 +56,8 @@ impl CheckReport {
         secrets: &Secrets,
         compiler: &Compiler,
     ) -> Self {
-        let checked = check(name, text, surface);
+        let limits = CheckLimits::default();
+        let (checked, _) = check(name, text, surface, &limits).await;
         let heard = ask(compiler, name, text, &checked, &surface).await;
         let (findings, dropped) = all(&checked, heard, secrets);
         Self {
@@ -85,7 +86,8 @@ pub(super) async fn before_run(
     let lacking = broker.sandbox.engine().map_or(&[][..], JsEngine::lacks);
     let surface = known.surface().telling(&told).lacking(lacking);
     let (name, text) = (&script.name, &script.text);
-    let checked = check(name, text, surface);
+    let check_limits = CheckLimits::of(&limits).stopped_by(cancel.stop_handle().clone());
+    let (checked, usage) = check(name, text, surface, &check_limits).await;
     let stops = script.check == Check::Stop;
     let error = checked.first_error().filter(|_| stops);
     let asking = ask(&broker.compiler, name, text, &checked, &surface);
@@ -94,6 +96,7 @@ pub(super) async fn before_run(
         rejection: error.map(|it| rejection(it, name, &broker.secrets)),
         findings: all(&checked, heard, &broker.secrets).0,
         blanked: checked.blanked,
+        guest_cpu_us: usage.guest_cpu_us,
     }
 }
 
@@ -132,20 +135,32 @@ fn told(known: &Known, standing: &Standing) -> Vec<bool> {
         .collect()
 }
 
-fn check(name: &str, text: &str, surface: Surface<'_>) -> Checked {
-    deep_stack::check(name, text, surface).unwrap_or_else(|why| Checked {
-        form: None,
-        blanked: None,
-        findings: vec![Finding {
-            severity: Severity::Error,
-            code: FindingCode::TooDeep,
-            line: 1,
-            column: 1,
-            message: why.to_string(),
-            suggestion: Some("Run it again when the machine has room.".to_owned()),
-        }],
-        findings_dropped: 0,
-    })
+async fn check(
+    name: &str,
+    text: &str,
+    surface: Surface<'_>,
+    limits: &CheckLimits,
+) -> (Checked, GuestUsage) {
+    match Checker::embedded() {
+        Ok(checker) => checker.check(name, text, &surface, limits).await,
+        Err(why) => {
+            let finding = Finding {
+                severity: Severity::Error,
+                code: FindingCode::TooComplex,
+                line: 1,
+                column: 1,
+                message: format!("the script cannot be checked: {why}"),
+                suggestion: Some("Run it again when the machine has room.".to_owned()),
+            };
+            let checked = Checked {
+                form: None,
+                blanked: None,
+                findings: vec![finding],
+                findings_dropped: 0,
+            };
+            (checked, GuestUsage::default())
+        }
+    }
 }
 
 /// Everything that was found, in the order of the script, and how much was left out.
@@ -212,11 +227,10 @@ fn unheard(why: &str) -> ReportedFinding {
 }
 
 fn rejection(finding: &Finding, script: &str, secrets: &Secrets) -> ReportedError {
-    let is_syntax = finding.code.is_syntax();
-    let (name, code) = if is_syntax {
-        ("SyntaxError", Code::ScriptError)
-    } else {
-        ("CheckError", Code::CheckFailed)
+    let (name, code) = match finding.code {
+        FindingCode::TooComplex => ("CheckError", Code::ScriptTooComplex),
+        code if code.is_syntax() => ("SyntaxError", Code::ScriptError),
+        _ => ("CheckError", Code::CheckFailed),
     };
     let mut message = finding.to_string();
     secrets.strike_text(&mut message);

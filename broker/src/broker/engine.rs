@@ -4,7 +4,7 @@
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::{Broker, BuildError};
-use crate::sandbox::{JsEngine, Sandbox, SandboxError};
+use crate::sandbox::{Checker, JsEngine, Sandbox, SandboxError};
 
 pub(super) enum Engine {
     /// On a thread of its own, while servers are waited for.
@@ -16,7 +16,10 @@ impl Engine {
     pub(super) fn of(engine: JsEngine, later: bool) -> Self {
         match later {
             true => Self::Later(engine),
-            false => Self::Loading(spawn_blocking(move || Sandbox::load_embedded(engine))),
+            false => Self::Loading(spawn_blocking(move || {
+                Checker::embedded()?.load()?;
+                Sandbox::load_embedded(engine)
+            })),
         }
     }
 
@@ -32,7 +35,10 @@ impl Broker {
     /// Returns when scripts can run. A run that begins before loads the engine by itself.
     pub(crate) async fn engine_loaded(&self) -> Result<(), BuildError> {
         let sandbox = self.0.sandbox.clone();
-        let loading = spawn_blocking(move || sandbox.loaded());
+        let loading = spawn_blocking(move || {
+            Checker::embedded()?.load()?;
+            sandbox.loaded()
+        });
         Ok(loading.await.map_err(|_| BuildError::Interrupted)??)
     }
 }

@@ -8,7 +8,6 @@ use airlock_core::id::{ServerName, ToolId, ToolName};
 use airlock_core::policy::{Finding, Policies, Vocabulary};
 use airlock_core::problem::Problem;
 use codegen::description::Description;
-use codegen::shape::ToolShape;
 
 use super::BuildError;
 use super::tools::{self, Tools};
@@ -68,7 +67,7 @@ fn held_against<'a>(
     }
     for (tool, effects, description) in known {
         let groups = groups_of(config, &tool);
-        vocabulary.add(&tool, effects, &groups, &ToolShape::of(description));
+        vocabulary.add(&tool, effects, &groups, &codegen::shape::of(description));
         if let Some(file) = &description.file {
             vocabulary.add_file_words(&tool, &file.groups, &file.tags);
         }

@@ -4,6 +4,8 @@ use airlock_core::code::Code;
 use airlock_core::report::Report;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::sandbox::large_stack;
+
 use super::{Broker, Cancel, RunEvent, Script, Seat, never_started};
 
 /// Watch it, wait for its report, or cancel it. Dropping it cancels it.
@@ -38,7 +40,7 @@ impl Running {
             drop(goes);
         };
         // A thread that cannot be started drops `finished`, and the report says so.
-        let _ = std::thread::Builder::new().name("run".into()).spawn(run);
+        let _ = large_stack::spawn("run", run);
         Self {
             events,
             report,

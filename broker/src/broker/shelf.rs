@@ -4,14 +4,14 @@
 //! or which arguments they accept.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use airlock_core::catalog::Tool;
 use airlock_core::decide::Standing;
 use airlock_core::id::{ServerName, ToolId};
 use airlock_core::problem::Problem;
 use airlock_core::search::Document;
-use codegen::check::{Absent, Surface};
+use codegen::check::{Absent, EncodedTools, Surface};
 use codegen::description::Description;
 use codegen::lock::Lock;
 use codegen::stub::StubTable;
@@ -36,6 +36,8 @@ pub(crate) struct Known {
     /// Of each description what search reads of it, where it has been read already.
     pub(crate) texts: Arc<Vec<Option<InTexts>>>,
     pub(crate) stubs: Arc<StubTable>,
+    /// The names in `stubs` for the checker, encoded when a script is first checked.
+    pub(super) names: Arc<OnceLock<EncodedTools>>,
     pub(crate) problems: Vec<Problem>,
     /// Those of them that no server is to blame for alone.
     pub(super) besides: Vec<Problem>,
@@ -51,7 +53,10 @@ pub(super) type ByName = HashMap<String, HashMap<String, usize>>;
 impl Known {
     /// What scripts are checked against.
     pub(crate) fn surface(&self) -> Surface<'_> {
-        Surface::new(&self.stubs, &self.descriptions).without(&self.absent)
+        let names = self.names.get_or_init(|| EncodedTools::new(&self.stubs));
+        Surface::new(&self.stubs, &self.descriptions)
+            .encoded(names)
+            .without(&self.absent)
     }
 
     /// What search reads of a tool.
@@ -371,6 +376,7 @@ impl Known {
             descriptions: Arc::clone(&self.descriptions),
             texts: Arc::clone(&self.texts),
             stubs: Arc::clone(&self.stubs),
+            names: Arc::clone(&self.names),
             problems: self.problems.clone(),
             besides: self.besides.clone(),
             servers: self.servers.clone(),

@@ -124,6 +124,7 @@ fn known(tools: Tools, roster: &Roster, ruling: &Ruling) -> Known {
         },
         descriptions: Arc::new(tools.descriptions),
         texts: Arc::new(tools.texts),
+        names: Arc::default(),
         stubs: Arc::new(tools.stubs),
         problems: problems(roster, &besides),
         besides,

@@ -96,7 +96,7 @@ pub(super) struct LimitOptions {
     /// One call, until its reply [default: 1m]
     #[arg(long, value_name = "DURATION")]
     call_timeout: Option<String>,
-    /// Any limit by its name, such as cpu=5s; README.md lists them
+    /// Any limit by its name, such as cpu=5s; docs/limits.md lists them
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     limits: Vec<String>,
 }

@@ -178,7 +178,7 @@ impl<'a> Hands<'a> {
                     self.let_calls_leave().await;
                     let bounds = GuestBounds {
                         deadline_at_ms: run.deadline_at_ms(),
-                        ..GuestBounds::of(&self.limits)
+                        ..GuestBounds::of(&self.limits).after(run.check_cpu_us())
                     };
                     let mut guest = self.broker.sandbox.guest(bounds, self.cancel.stop_handle());
                     let came = guest.start(&start);

@@ -23,7 +23,6 @@ use airlock_core::policy::ever::{self, Example, Subject, Surroundings};
 use airlock_core::policy::{Policies, PolicyFile, Vocabulary};
 use airlock_core::rules::{Level, Pattern, Rule, Rules};
 use codegen::description::Description;
-use codegen::shape::ToolShape;
 use serde_json::json;
 
 use super::*;
@@ -60,7 +59,7 @@ fn set(texts: &str, labelling: Labelling) -> Set {
         &tool,
         Effects::default(),
         &groups,
-        &ToolShape::of(&description),
+        &codegen::shape::of(&description),
     );
     let rules = texts.split("---").enumerate().map(|(at, text)| {
         let prompt = if text.contains("approval") {

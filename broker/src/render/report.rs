@@ -45,6 +45,13 @@ pub fn ending(report: &Report, script_name: &str) -> Option<Problem> {
     let error = report.error.as_ref();
     let (what, why) = match (report.status, error) {
         (Status::Done, _) => return None,
+        (Status::Failed, Some(error)) if code == Code::ScriptTooComplex => (
+            format!(
+                "the script was not started: it cannot be checked{}",
+                place(error, script_name)
+            ),
+            escape::brief(&error.message, MESSAGE_CHARS_SHOWN),
+        ),
         (Status::Failed, Some(error)) if code == Code::CheckFailed => (
             format!(
                 "the script was not started: it is wrong{}",
@@ -280,6 +287,7 @@ fn next(code: Code) -> &'static str {
         Code::LimitSource => "make the script smaller, or allow more with --limit script=…",
         Code::LimitJournal => "call less often or with less, or allow more with --limit journal=…",
         Code::ScriptError | Code::CheckFailed => "correct the script",
+        Code::ScriptTooComplex => "split the script into smaller statements or shorter scripts",
         Code::Deadlock => {
             "await only what can still settle: calls, timers, and promises that something resolves"
         }

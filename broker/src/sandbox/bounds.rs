@@ -43,6 +43,15 @@ impl GuestBounds {
             deadline_at_ms: u64::MAX,
         }
     }
+
+    /// What is left of them when so much was computed before.
+    #[must_use]
+    pub fn after(self, cpu_us: u64) -> Self {
+        Self {
+            cpu_ms_max: self.cpu_ms_max.saturating_sub(cpu_us / 1_000),
+            ..self
+        }
+    }
 }
 
 /// Stops a guest from outside, also while it computes. Cheap to clone.

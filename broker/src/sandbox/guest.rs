@@ -4,7 +4,7 @@ use std::fmt;
 
 use airlock_core::effect::{GuestStop, GuestUsage, Whereabouts};
 use airlock_core::limits::Limit;
-use codegen::watch::Look;
+use codegen::message::Look;
 use sandbox_protocol::codec::{encode_start, split_resume};
 use sandbox_protocol::{Resume, ScriptError, Start, Step, StepState};
 

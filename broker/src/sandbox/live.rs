@@ -13,7 +13,7 @@ use wasmtime::{
 use super::Sandbox;
 use super::bounds::{GuestBounds, StopHandle, Stopped, Watch};
 use super::image::Loaded;
-use super::memory::LastWords;
+use super::memory::{self, LastWords};
 use super::reader::Reader;
 use super::shadow_stack;
 
@@ -36,6 +36,7 @@ pub(super) struct Live {
     /// Where its last words would be, once it has said so.
     landmark: Option<u32>,
     reader: Reader,
+    shadow_stack_bytes: usize,
 }
 
 impl fmt::Debug for Live {
@@ -102,6 +103,7 @@ impl Live {
             memory,
             landmark: None,
             reader: Reader::new(tools),
+            shadow_stack_bytes: loaded.shadow_stack_bytes,
         })
     }
 
@@ -120,6 +122,35 @@ impl Live {
 
     /// Hands a frame in, in two pieces, and runs until the guest waits or ends.
     pub(super) fn turn(&mut self, frame: [&[u8]; 2], turn: Turn) -> Result<Step, GuestStop> {
+        let step = self.run(frame, turn, |reader, memory, answer| {
+            reader.step(memory, answer).map_err(Into::into)
+        })?;
+        if turn == Turn::Start && matches!(step.state, StepState::Waiting { .. }) {
+            shadow_stack::release(
+                self.memory.data_mut(&mut self.store),
+                self.shadow_stack_bytes,
+            );
+        }
+        Ok(step)
+    }
+
+    /// Hands a frame in and answers the guest's frame as it is.
+    pub(super) fn exchange(&mut self, frame: &[u8], turn: Turn) -> Result<Vec<u8>, GuestStop> {
+        self.run([frame, &[]], turn, |_, memory, answer| {
+            let frame = memory::frame(memory, answer);
+            frame
+                .map(<[u8]>::to_vec)
+                .ok_or_else(|| wasmtime::Error::msg("the guest's frame lies outside its memory"))
+        })
+    }
+
+    /// Runs the guest until it answers, and reads the answer from its memory.
+    fn run<T>(
+        &mut self,
+        frame: [&[u8]; 2],
+        turn: Turn,
+        read: impl FnOnce(&mut Reader, &[u8], u64) -> wasmtime::Result<T>,
+    ) -> Result<T, GuestStop> {
         let sandbox = self.sandbox.clone();
         let loaded = if self.is_pooled {
             sandbox.pooled()
@@ -132,27 +163,22 @@ impl Live {
         let computing = loaded.ticker.while_computing();
         self.store.data_mut().enter();
         self.store.set_epoch_deadline(1);
-        let step = if self.store.data_mut().must_not_begin() {
+        let answer = if self.store.data_mut().must_not_begin() {
             Err(wasmtime::Error::msg("stopped before it could run"))
         } else {
-            self.exchange(loaded, frame, turn)
+            self.call(loaded, frame, turn)
         };
+        let answer = answer.and_then(|answer| {
+            let memory = self.memory.data(&self.store);
+            read(&mut self.reader, memory, answer)
+        });
         drop(computing);
         self.store.data_mut().leave();
-        let step = step.map_err(|error| self.stop_of(&error))?;
-        if turn == Turn::Start && matches!(step.state, StepState::Waiting { .. }) {
-            let stack_bytes = loaded.shadow_stack_bytes;
-            shadow_stack::release(self.memory.data_mut(&mut self.store), stack_bytes);
-        }
-        Ok(step)
+        answer.map_err(|error| self.stop_of(&error))
     }
 
-    fn exchange(
-        &mut self,
-        loaded: &Loaded,
-        frame: [&[u8]; 2],
-        turn: Turn,
-    ) -> wasmtime::Result<Step> {
+    /// The guest's answer to a frame: where its own frame is.
+    fn call(&mut self, loaded: &Loaded, frame: [&[u8]; 2], turn: Turn) -> wasmtime::Result<u64> {
         let exports = &loaded.exports;
         if self.landmark.is_none() {
             self.landmark = Some(self.find_landmark(loaded)?);
@@ -169,9 +195,7 @@ impl Live {
         self.memory.write(&mut self.store, address, first)?;
         self.memory
             .write(&mut self.store, address + first.len(), last)?;
-        let answer = run.call(&mut self.store, ())?;
-        let memory = self.memory.data(&self.store);
-        self.reader.step(memory, answer).map_err(Into::into)
+        run.call(&mut self.store, ())
     }
 
     /// A number in the image, and so the same for each of its guests.
@@ -199,6 +223,8 @@ impl Live {
         }
         let limit = match error.downcast_ref::<Trap>() {
             Some(Trap::StackOverflow) => Some(Limit::Stack),
+            // The shadow stack lies at the very beginning of the memory: below it there is nothing.
+            Some(Trap::MemoryOutOfBounds) if self.sandbox.is_checker() => Some(Limit::Stack),
             Some(Trap::UnreachableCodeReached) if is_about_memory(&fault) => Some(Limit::Memory),
             // Where a guest cannot answer as it does otherwise.
             Some(Trap::UnreachableCodeReached) if fault == FLOOD => Some(Limit::Output),

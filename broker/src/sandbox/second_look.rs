@@ -7,13 +7,13 @@
 
 use airlock_core::effect::{GuestStop, GuestUsage, Whereabouts};
 use airlock_core::limits::Limit;
-use codegen::watch::{Frame, Look};
+use codegen::message::{Frame, Look};
 use sandbox_protocol::codec::{decode_start, encode_start};
 use sandbox_protocol::{ConsoleLine, ScriptError, Start, StepState};
 
 use super::bounds::GuestBounds;
+use super::checker::Checker;
 use super::live::{Live, Turn};
-use crate::deep_stack;
 
 /// Frames that are kept of one run.
 const FRAMES_BYTES_MAX: usize = 1024 * 1024;
@@ -121,6 +121,12 @@ struct Again {
     calls: usize,
 }
 
+impl Again {
+    fn printed(&self) -> Vec<&str> {
+        self.console.iter().map(|line| line.text.as_str()).collect()
+    }
+}
+
 enum End {
     Failed(ScriptError),
     Limit(Limit),
@@ -131,19 +137,20 @@ impl Told<'_> {
     /// Takes over what a watched script finds out about the error. Where it does not come to the
     /// same end, nothing was found. Whether a closer look could find more.
     pub(super) fn improve(mut self, live: &mut Live, error: &mut ScriptError, look: Look) -> bool {
-        let Some(mut watched) = deep_stack::watch(&self.start.script, look) else {
+        let checker = Checker::embedded().ok();
+        let instrumented = checker.and_then(|it| it.instrument(&self.start.script, look));
+        let Some(mut instrumented) = instrumented else {
             return false;
         };
-        self.start.script = std::mem::take(&mut watched.text);
+        self.start.script = std::mem::take(&mut instrumented.text);
         let Some(again) = self.again(live) else {
             return false;
         };
-        match again.end {
+        match &again.end {
             End::Failed(found) if found.name == error.name && again.calls == self.calls => {}
             _ => return false,
         }
-        let console = again.console.iter().map(|line| line.text.as_str());
-        let Some(found) = watched.found(console, &error.name) else {
+        let Some(found) = instrumented.failure(again.printed(), &error.name) else {
             return true;
         };
         if found.is_around && error.line != 0 {
@@ -165,13 +172,14 @@ impl Told<'_> {
 
     /// What a script waits for that nothing can settle.
     pub(super) fn waits(mut self, live: &mut Live) -> Option<Whereabouts> {
-        let mut watched = deep_stack::watch(&self.start.script, Look::Waits)?;
-        self.start.script = std::mem::take(&mut watched.text);
+        let checker = Checker::embedded().ok()?;
+        let mut instrumented = checker.instrument(&self.start.script, Look::Waits)?;
+        self.start.script = std::mem::take(&mut instrumented.text);
         let again = self.again(live)?;
         if !matches!(again.end, End::Deadlocked) || again.calls != self.calls {
             return None;
         }
-        let found = watched.waiting(again.console.iter().map(|line| line.text.as_str()))?;
+        let found = instrumented.wait(again.printed())?;
         Some(Whereabouts {
             line: found.line,
             column: found.column,
@@ -189,7 +197,7 @@ impl Told<'_> {
         limit: Limit,
         from: Option<u64>,
     ) -> Option<(Whereabouts, Option<u64>)> {
-        let mut followed = deep_stack::follow(&self.start.script, from)?;
+        let mut followed = Checker::embedded().ok()?.follow(&self.start.script, from)?;
         self.start.script = std::mem::take(&mut followed.text);
         let again = self.again(live)?;
         let End::Limit(met) = again.end else {
@@ -200,15 +208,14 @@ impl Told<'_> {
         if !is_same {
             return None;
         }
-        let console = again.console.iter().map(|line| line.text.as_str());
-        let found = followed.stopped(console, limit == Limit::Stack)?;
+        let found = followed.stop(again.printed(), limit == Limit::Stack)?;
         let whereabouts = Whereabouts {
             line: found.line,
             column: found.column,
             stack: self.stack(&found.stack),
             doing: found.message,
         };
-        Some((whereabouts, found.is_near))
+        Some((whereabouts, found.exact_from))
     }
 
     fn stack(&self, frames: &[Frame]) -> String {

@@ -1,22 +1,23 @@
 //! Servers whose tools nobody knows yet: who waits for them, and what is said of
 //! them to everybody else.
 
-use codegen::{names, uses};
+use codegen::names;
 use serde_json::{Map, Value, json};
 
 use super::meta;
 use super::rpc::put;
 use super::shelf::Shelf;
 use crate::broker::{ServerState, ServerStatus};
+use crate::sandbox::uses_of;
 
 /// Servers of which a request says that it needs them, and whose tools are not known.
-pub(super) fn needed(shelf: &Shelf, method: &str, params: &Value) -> Vec<String> {
+pub(super) async fn needed(shelf: &Shelf, method: &str, params: &Value) -> Vec<String> {
     let unknown = |it: &&ServerStatus| it.tools.is_none();
     let unknown: Vec<_> = shelf.known.servers.iter().filter(unknown).collect();
     if unknown.is_empty() {
         return Vec::new();
     }
-    let said = said(method, params);
+    let said = said(method, params).await;
     let is_said = |server: &str| {
         let global = names::globals(&[server]).concat();
         said.iter().any(|name| {
@@ -30,7 +31,7 @@ pub(super) fn needed(shelf: &Shelf, method: &str, params: &Value) -> Vec<String>
 }
 
 /// Names of tools and servers in a request.
-fn said(method: &str, params: &Value) -> Vec<String> {
+async fn said(method: &str, params: &Value) -> Vec<String> {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     if method == "resources/read" {
         let uri = text(params.get("uri")).unwrap_or_default();
@@ -58,7 +59,7 @@ fn said(method: &str, params: &Value) -> Vec<String> {
     if said.first().is_some_and(|name| name == meta::RUN)
         && let Some(code) = args.get("code").and_then(Value::as_str)
     {
-        let used = uses::of(code);
+        let used = uses_of(code).await;
         said.extend(used.members.into_iter().map(|(global, _)| global));
         said.extend(used.names);
     }

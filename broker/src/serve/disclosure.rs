@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use airlock_core::session::{DESCRIPTIONS_URI, Disclosed};
-use codegen::uses::{self, Uses};
+use codegen::uses::Uses;
 use serde_json::{Value, json};
 
 use super::desk::Desk;
@@ -55,7 +55,7 @@ impl Latest {
 pub(super) fn missing(
     (desk, shelf): (&Desk, &Shelf),
     session: &HostSession,
-    script: &str,
+    uses: &Uses,
     declared: &[String],
 ) -> Result<Vec<String>, Value> {
     let unknown: Vec<_> = declared
@@ -71,7 +71,6 @@ pub(super) fn missing(
         return Err(json!({"error": {"code": "TOOL_NOT_FOUND", "message": message}}));
     }
     let disclosed = of(desk, shelf, session);
-    let uses = uses::of(script);
     // Which tools it reads about first, only the run knows; each call is held to that.
     if uses.described.others {
         return Ok(Vec::new());
@@ -81,7 +80,7 @@ pub(super) fn missing(
         .filter_map(|name| Some(shelf.find(name)?.name.as_str()))
         .collect();
     let is_used = |tool: &super::shelf::Shown| {
-        let Uses { members, names, .. } = &uses;
+        let Uses { members, names, .. } = uses;
         let member = (tool.global.clone(), tool.tool.member.clone());
         members.contains(&member)
             || (!tool.tool.flat.is_empty() && names.contains(&tool.tool.flat))

@@ -253,7 +253,7 @@ fn next<'a>(report: &Report, for_a_person: &'a str) -> &'a str {
 fn next_of_call(code: Code) -> &'static str {
     match code {
         Code::NotDisclosed => "get the description with get_tool_details, then call again",
-        Code::InvalidArguments | Code::ScriptError | Code::CheckFailed => {
+        Code::InvalidArguments | Code::ScriptError | Code::CheckFailed | Code::ScriptTooComplex => {
             "get_tool_details shows what the tool takes"
         }
         Code::ToolFailed | Code::ResultInvalid => "call it with other arguments, or do without it",

@@ -1,10 +1,11 @@
 //! Compilers that are right, and others, and what comes of asking them. They are
 //! scripts in `tests/fakes/tsc`.
 
-use codegen::check::{Checked, Surface, check};
+use codegen::check::{Checked, Surface};
 use codegen::stub::StubTable;
 
 use super::*;
+use crate::sandbox::{CheckLimits, Checker};
 use crate::scratch::Scratch;
 
 const SCRIPT: &str = "const all = [\"a\"];\nreturn all.lenght;";
@@ -32,7 +33,9 @@ async fn heard(choice: TscChoice, path: &str, wall: Duration) -> Heard {
     };
     let table = StubTable::default();
     let surface = Surface::new(&table, &[]);
-    let checked: Checked = check("a.js", SCRIPT, &surface);
+    let checker = Checker::embedded().unwrap();
+    let limits = CheckLimits::default();
+    let (checked, _): (Checked, _) = checker.check("a.js", SCRIPT, &surface, &limits).await;
     let page = Page::of("a.js", SCRIPT, &checked, &surface).unwrap();
     let heard = compiler.ask(&page, &checked.findings).await;
     let scratch = state.path().join("scratch");

@@ -1,9 +1,19 @@
 //! What a script may call: the stubs with the descriptions that they stand for.
 
-use crate::closest::Patience;
+use std::borrow::Cow;
+
+use codegen_shared::finding::Checked;
+use codegen_shared::message::{AbsentServer, CheckRequest, Reply, Request, encode_shape};
+use sandbox_protocol::codec::CodecError;
+
+use super::tools::EncodedTools;
 use crate::declare::{Level, declare};
 use crate::description::Description;
-use crate::stub::{ServerStubs, StubTable, ToolStub};
+use crate::shape;
+use crate::stub::StubTable;
+
+/// Requests for one check. A second one is needed where a script hides the name of a tool.
+const ROUNDS_MAX: usize = 3;
 
 /// The tools that a script is checked against.
 #[derive(Debug, Clone, Copy)]
@@ -13,9 +23,10 @@ pub struct Surface<'a> {
     told: &'a [bool],
     lacking: &'a [&'a str],
     absent: &'a [Absent],
+    encoded: Option<&'a EncodedTools>,
 }
 
-/// A server of which a script may speak, and whose tools are not there now.
+/// A server that is configured and whose tools are not available now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Absent {
     /// The global that would carry it.
@@ -24,16 +35,6 @@ pub struct Absent {
     pub why: String,
     /// What can be done about it.
     pub next: String,
-}
-
-/// One tool as a script can mean it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Tool<'a> {
-    pub(super) server: &'a ServerStubs,
-    pub(super) stub: &'a ToolStub,
-    pub(super) description: &'a Description,
-    /// Whether findings may say what it takes and gives.
-    pub(super) is_told: bool,
 }
 
 impl<'a> Surface<'a> {
@@ -46,6 +47,7 @@ impl<'a> Surface<'a> {
             told: &[],
             lacking: &[],
             absent: &[],
+            encoded: None,
         }
     }
 
@@ -69,18 +71,89 @@ impl<'a> Surface<'a> {
         Self { absent, ..self }
     }
 
-    /// The absent server that a name is about, be it the global or a tool's flat name.
-    pub(super) fn absent(&self, name: &str) -> Option<&'a Absent> {
-        let is_about = |it: &&Absent| {
-            let rest = name.strip_prefix(&*it.global);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
-        };
-        let about = self.absent.iter().filter(is_about);
-        about.max_by_key(|it| it.global.len())
+    /// The names of the tools of the table, where they have been encoded already.
+    #[must_use]
+    pub fn encoded(self, encoded: &'a EncodedTools) -> Self {
+        Self {
+            encoded: Some(encoded),
+            ..self
+        }
     }
 
-    pub(super) fn lacks(&self, name: &str) -> bool {
-        self.lacking.contains(&name)
+    /// The exchange of messages with a checker guest that checks a script.
+    #[must_use]
+    pub fn exchange(&self, name: &'a str, script: &'a str) -> Exchange<'a> {
+        Exchange {
+            surface: *self,
+            name,
+            script,
+            wanted: Vec::new(),
+            rounds: 0,
+        }
+    }
+
+    /// Checks a script through `ask`, which hands a request to a checker guest and gives its reply.
+    pub fn check<E: From<CodecError>>(
+        &self,
+        name: &str,
+        script: &str,
+        mut ask: impl FnMut(&[u8]) -> Result<Reply, E>,
+    ) -> Result<Checked, E> {
+        let mut exchange = self.exchange(name, script);
+        loop {
+            let reply = ask(&exchange.request()?)?;
+            if let Some(checked) = exchange.reply(reply)? {
+                return Ok(checked);
+            }
+        }
+    }
+
+    /// A script and all that its check must know, for the checker guest. `wanted` are the places
+    /// of tools whose shapes the guest asked for after a first request.
+    fn request(&self, name: &str, script: &str, wanted: &[u32]) -> Result<Vec<u8>, CodecError> {
+        let encoded = match self.encoded {
+            Some(encoded) => Cow::Borrowed(encoded),
+            None => Cow::Owned(EncodedTools::new(self.table)),
+        };
+        let is_told = |description: &usize| self.told.get(*description).copied().unwrap_or(true);
+        let told: Vec<u8> = match self.told {
+            [] => Vec::new(),
+            _ => {
+                let descriptions = encoded.descriptions.iter();
+                descriptions.map(|it| u8::from(is_told(it))).collect()
+            }
+        };
+        let mut shapes = Vec::new();
+        for place in encoded
+            .mentioned(script)
+            .into_iter()
+            .chain(wanted.iter().copied())
+        {
+            let description = encoded.descriptions.get(place as usize);
+            if let Some(description) = description.filter(|it| is_told(it))
+                && let Some(description) = self.descriptions.get(*description)
+            {
+                shapes.push((place, encode_shape(&shape::of(description))?));
+            }
+        }
+        let absent = self.absent.iter().map(|it| AbsentServer {
+            global: &it.global,
+            why: &it.why,
+            next: &it.next,
+        });
+        let request = CheckRequest {
+            script,
+            is_typescript: [".ts", ".mts", ".cts"].iter().any(|it| name.ends_with(it)),
+            tools: &encoded.bytes,
+            told: &told,
+            shapes: shapes
+                .iter()
+                .map(|(place, shape)| (*place, &**shape))
+                .collect(),
+            lacking: self.lacking.to_vec(),
+            absent: absent.collect(),
+        };
+        Request::Check(request).encode()
     }
 
     /// All of it as declarations. Of a tool that is not told of, only that it is there.
@@ -105,70 +178,34 @@ impl<'a> Surface<'a> {
         }
         text
     }
-
-    pub(super) fn server(&self, global: &str) -> Option<&'a ServerStubs> {
-        self.table.servers.iter().find(|it| it.global == global)
-    }
-
-    pub(super) fn tool(&self, server: &'a ServerStubs, member: &str) -> Option<Tool<'a>> {
-        let stub = server.tools.iter().find(|it| it.member == member)?;
-        let description = self.descriptions.get(stub.description)?;
-        Some(Tool {
-            server,
-            stub,
-            description,
-            is_told: self.told.get(stub.description).copied().unwrap_or(true),
-        })
-    }
-
-    /// The tool that is a global of this name.
-    pub(super) fn global_tool(&self, name: &str) -> Option<Tool<'a>> {
-        let mut servers = self.table.servers.iter();
-        servers.find_map(|server| {
-            let has_name = |it: &&ToolStub| {
-                let mut names = it.flat.iter().chain(&it.short);
-                names.any(|it| it == name)
-            };
-            let stub = server.tools.iter().find(has_name)?;
-            self.tool(server, &stub.member)
-        })
-    }
-
-    /// The tool of this server that was probably meant, by its member.
-    pub(super) fn closest_tool(
-        server: &'a ServerStubs,
-        member: &str,
-        patience: &Patience,
-    ) -> Option<&'a str> {
-        let by_wire_name = server.tools.iter().find(|it| it.wire_name == member);
-        by_wire_name.map(|it| it.member.as_str()).or_else(|| {
-            let members = server.tools.iter().map(|it| it.member.as_str());
-            patience.closest(member, members)
-        })
-    }
-
-    /// Whether another server has a tool of this name.
-    pub(super) fn elsewhere(&self, member: &str) -> Option<(&'a str, &'a str)> {
-        self.table.servers.iter().find_map(|server| {
-            let stub = server.tools.iter().find(|it| it.member == member)?;
-            Some((server.global.as_str(), stub.member.as_str()))
-        })
-    }
-
-    pub(super) fn globals(&self) -> impl Iterator<Item = &'a str> {
-        self.table.servers.iter().map(|it| it.global.as_str())
-    }
-
-    pub(super) fn global_tools(&self) -> impl Iterator<Item = &'a str> {
-        let tools = self.table.servers.iter().flat_map(|it| &it.tools);
-        let names = tools.flat_map(|it| it.flat.iter().chain(&it.short));
-        names.map(String::as_str)
-    }
 }
 
-impl Tool<'_> {
-    /// As a script writes it.
-    pub(super) fn name(&self) -> String {
-        format!("{}.{}", self.server.global, self.stub.member)
+/// One check: requests to a checker guest, and its replies, until there is a result.
+#[derive(Debug)]
+pub struct Exchange<'a> {
+    surface: Surface<'a>,
+    name: &'a str,
+    script: &'a str,
+    wanted: Vec<u32>,
+    rounds: usize,
+}
+
+impl Exchange<'_> {
+    /// The next request.
+    pub fn request(&mut self) -> Result<Vec<u8>, CodecError> {
+        self.surface.request(self.name, self.script, &self.wanted)
+    }
+
+    /// Takes the reply to the last request. Without a result there is another request.
+    pub fn reply(&mut self, reply: Reply) -> Result<Option<Checked>, CodecError> {
+        self.rounds += 1;
+        match reply {
+            Reply::Checked(checked) => Ok(Some(checked)),
+            Reply::ShapesWanted(tools) if self.rounds < ROUNDS_MAX => {
+                self.wanted.extend(tools);
+                Ok(None)
+            }
+            _ => Err(CodecError::Unexpected),
+        }
     }
 }

@@ -7,7 +7,8 @@
 
 mod said;
 
-use super::lines::Lines;
+use codegen_shared::lines::Lines;
+
 use super::{Checked, Finding, FindingCode, Form, Surface};
 
 pub use said::Unreadable;

@@ -155,7 +155,7 @@ mod tests {
             "t": {"enum": ["a", "b"]},
         }, "required": ["t"], "additionalProperties": false});
         let tool = json!({"name": "x", "inputSchema": schema});
-        let shape = ToolShape::of(&Description::parse("s", &tool).unwrap());
+        let shape = crate::shape::of(&Description::parse("s", &tool).unwrap());
         let found = super::tool(&shape);
         assert_eq!(found["input"]["rest"], "forbidden");
         assert_eq!(found["input"]["properties"][1]["required"], true);

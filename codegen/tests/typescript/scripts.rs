@@ -6,15 +6,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use codegen::check::typed::{Page, TypedFindings};
-use codegen::check::{Checked, Surface, check};
+use codegen::check::{Checked, Surface};
 use codegen::description::Description;
+use codegen::message::Reply;
 use codegen::stub::StubTable;
+use codegen_script::Checker;
+use sandbox_protocol::codec::CodecError;
 use serde_json::Value;
 
 use crate::compiler::{self, Compiler};
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/check")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("script/tests/check")
 }
 
 fn cases(file: &str) -> Vec<(String, String)> {
@@ -44,7 +47,10 @@ fn both(compiler: &Compiler, name: &str, script: &str) -> (Checked, TypedFinding
     let descriptions = descriptions();
     let table = StubTable::build(&descriptions);
     let surface = Surface::new(&table, &descriptions);
-    let checked = check(name, script, &surface);
+    let ask = |request: &[u8]| -> Result<Reply, CodecError> {
+        Reply::decode(&Checker::default().start(request)?)
+    };
+    let checked = surface.check(name, script, ask).unwrap();
     let Some(page) = Page::of(name, script, &checked, &surface) else {
         return (checked, TypedFindings::default());
     };

@@ -9,7 +9,7 @@
 
 use std::cell::Cell;
 
-use sandbox_protocol::codec::{decode_start, encode_step, take_resume};
+use sandbox_protocol::codec::{CodecError, decode_start, encode_step, take_resume};
 use sandbox_protocol::{Resume, Start, Step};
 
 use crate::landmark;
@@ -50,6 +50,14 @@ fn written() -> Vec<u8> {
     frame
 }
 
+/// Hands over the frame from the host and answers the frame to it.
+pub fn exchange(answer: impl FnOnce(&[u8]) -> Result<Vec<u8>, CodecError>) -> u64 {
+    match answer(&written()) {
+        Ok(frame) => leave(frame),
+        Err(error) => end(&error.to_string()),
+    }
+}
+
 /// Reads the frame that a run starts with, runs, and answers the step's frame: its address in
 /// the upper and its length in the lower half.
 pub fn start(run: impl FnOnce(Start) -> Step) -> u64 {
@@ -72,10 +80,14 @@ pub fn resume(run: impl FnOnce(Resume) -> Step) -> u64 {
 }
 
 fn answer(step: &Step) -> u64 {
-    let frame = match encode_step(step) {
-        Ok(frame) => frame,
+    match encode_step(step) {
+        Ok(frame) => leave(frame),
         Err(error) => end(&error.to_string()),
-    };
+    }
+}
+
+/// Keeps a frame for the host and answers where it is.
+fn leave(frame: Vec<u8>) -> u64 {
     let (address, length) = (frame.as_ptr().addr() as u64, frame.len() as u64);
     FRAME.set(Some(Box::new(Frame(frame))));
     (address << 32) | length

@@ -278,8 +278,10 @@ fn newest_guest() -> PathBuf {
     for host in fs::read_dir(target.join("images")).unwrap() {
         for image in fs::read_dir(host.unwrap().path()).unwrap() {
             let image = image.unwrap().path();
-            if let Ok(pressed) = fs::metadata(image.join("pressed")) {
-                guests.push((pressed.modified().unwrap(), image.join("boa.wasm")));
+            // Images of other guests lie here too.
+            let wasm = image.join("boa.wasm");
+            if let (true, Ok(pressed)) = (wasm.exists(), fs::metadata(image.join("pressed"))) {
+                guests.push((pressed.modified().unwrap(), wasm));
             }
         }
     }

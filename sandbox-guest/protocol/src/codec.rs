@@ -5,7 +5,7 @@
 //! Decoding never panics, accepts nothing that encoding does not write, and
 //! allocates in proportion to the bytes that are there, not to what they claim.
 
-mod wire;
+pub mod wire;
 
 pub use wire::CodecError;
 use wire::{Reader, Writer};

@@ -115,6 +115,12 @@ impl Made {
 fn untyped(script: String) -> String {
     let table = codegen::stub::StubTable::default();
     let surface = codegen::check::Surface::new(&table, &[]);
-    let checked = codegen::check::check("script.ts", &script, &surface);
-    checked.blanked.unwrap_or(script)
+    let Ok(checker) = airlock::sandbox::Checker::embedded() else {
+        return script;
+    };
+    let limits = airlock::sandbox::CheckLimits::default();
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let checked =
+        runtime.map(|it| it.block_on(checker.check("script.ts", &script, &surface, &limits)));
+    checked.ok().and_then(|it| it.0.blanked).unwrap_or(script)
 }

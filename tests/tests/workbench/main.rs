@@ -6,4 +6,3 @@ mod large;
 mod planted;
 mod replay;
 mod sarif;
-mod session;

@@ -329,7 +329,9 @@ mod tests {
     fn record(properties: &Json, required: &Json) -> Record {
         let schema = json!({"type": "object", "properties": properties, "required": required});
         let tool = json!({"name": "t", "inputSchema": schema});
-        Record::of(&ToolShape::of(&Description::parse("s", &tool).unwrap()))
+        Record::of(&codegen::shape::of(
+            &Description::parse("s", &tool).unwrap(),
+        ))
     }
 
     /// `?` marks what may be absent; unmodelled members are left out.

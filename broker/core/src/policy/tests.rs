@@ -10,7 +10,6 @@ use super::*;
 use crate::flow::Labels;
 use crate::testing::{args, tool};
 use codegen::description::Description;
-use codegen::shape::ToolShape;
 
 fn vocabulary() -> Vocabulary {
     let mut vocabulary = Vocabulary::new();
@@ -30,7 +29,7 @@ fn vocabulary() -> Vocabulary {
         let mut known = tool(name);
         known.effects.read_only = Some(read_only);
         let listed = json!({"name": name, "inputSchema": schema});
-        let shape = ToolShape::of(&Description::parse("s", &listed).unwrap());
+        let shape = codegen::shape::of(&Description::parse("s", &listed).unwrap());
         let groups = groups.iter().map(|it| (*it).to_owned()).collect();
         vocabulary.add(&known.id, known.effects, &groups, &shape);
     }

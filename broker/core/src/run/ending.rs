@@ -188,7 +188,7 @@ impl Run {
         };
         Usage {
             wall_ms: self.clock.elapsed_ms(),
-            guest_ms: self.usage.guest_cpu_us / 1_000,
+            guest_ms: (self.usage.guest_cpu_us + self.spec.check.guest_cpu_us) / 1_000,
             memory_bytes_peak: self.usage.memory_bytes_peak,
             calls: self.calls.count(),
             output_bytes: self.console.total_bytes().saturating_add(value_bytes),

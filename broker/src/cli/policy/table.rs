@@ -13,7 +13,6 @@ use airlock_core::problem::Problem;
 use airlock_core::rules::Level;
 use codegen::closest::{closest, closest_tool};
 use codegen::description::Description;
-use codegen::shape::ToolShape;
 use codegen::validate::Validator;
 use serde::{Deserialize, Serialize as _};
 use serde_json::{Map, Value, json};
@@ -103,7 +102,12 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Table, Problem> {
             destructive: tool.destructive.then_some(true),
             ..Effects::default()
         };
-        vocabulary.add(&id, effects, &tool.groups, &ToolShape::of(&description));
+        vocabulary.add(
+            &id,
+            effects,
+            &tool.groups,
+            &codegen::shape::of(&description),
+        );
         vocabulary.add_file_words(&id, &tool.file_groups, &tool.tags);
         validators.insert(name, validator);
         servers.insert(id.server.0.to_string());
@@ -273,6 +277,6 @@ fn json_of(value: toml::Value) -> Value {
 }
 
 fn invalid(at: &str, why: &str) -> Problem {
-    let next = "correct the case; policies/README.md says what may stand in it";
+    let next = "correct the case; docs/policies.md says what may stand in it";
     Problem::new("policy-invalid", format!("{at} cannot be used"), why, next)
 }

@@ -26,7 +26,12 @@ fn shipped(tool: &Value, server: &str, labelling: Labelling) -> Option<Set> {
     let load = |condition: &str| {
         let mut vocabulary = Vocabulary::new();
         let none = std::collections::BTreeSet::new();
-        vocabulary.add(&id, Effects::default(), &none, &ToolShape::of(&description));
+        vocabulary.add(
+            &id,
+            Effects::default(),
+            &none,
+            &codegen::shape::of(&description),
+        );
         let text = SHIPPED.concat() + &own(condition);
         let name = "a.cedar".to_owned();
         let tightens = false;

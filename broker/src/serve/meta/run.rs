@@ -9,6 +9,7 @@ use super::{Answered, names, only};
 use crate::approver::Approver;
 use crate::broker::{Reached, Rest, Script, Seat};
 use crate::extract::Extractor;
+use crate::sandbox::uses_of;
 use crate::serve::asking::ByHost;
 use crate::serve::desk::Desk;
 use crate::serve::disclosure;
@@ -91,7 +92,8 @@ pub(super) async fn call(
         Ok(read) => read,
         Err(why) => return Answered::wrong(why),
     };
-    let missing = disclosure::missing((desk, shelf), &request.session, &script.text, &declared);
+    let uses = uses_of(&script.text).await;
+    let missing = disclosure::missing((desk, shelf), &request.session, &uses, &declared);
     match missing {
         Ok(missing) if !missing.is_empty() => {
             return Answered::error(disclosure::required(&missing));

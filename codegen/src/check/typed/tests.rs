@@ -1,9 +1,11 @@
 //! What is told of a compiler's answer, without a compiler.
 
+use codegen_script::Checker;
+use codegen_shared::message::Reply;
+use sandbox_protocol::codec::CodecError;
 use serde_json::json;
 
 use super::*;
-use crate::check::check;
 use crate::description::Description;
 use crate::stub::StubTable;
 
@@ -12,6 +14,14 @@ fn forge() -> Vec<Description> {
         json!({"type": "object", "properties": {"repo": {"type": "string"}}, "required": ["repo"]});
     let tool = json!({"name": "list", "description": "Lists.", "inputSchema": schema});
     vec![Description::parse("forge", &tool).unwrap()]
+}
+
+/// Natively, without a sandbox around the checker.
+fn check(name: &str, text: &str, surface: &Surface<'_>) -> Checked {
+    let ask = |request: &[u8]| -> Result<Reply, CodecError> {
+        Reply::decode(&Checker::default().start(request)?)
+    };
+    surface.check(name, text, ask).unwrap()
 }
 
 fn found(name: &str, script: &str, said: &str) -> Result<TypedFindings, Unreadable> {

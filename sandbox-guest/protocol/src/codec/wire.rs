@@ -18,6 +18,8 @@ pub enum CodecError {
     NotText { what: &'static str },
     /// The message is complete and `bytes` more follow.
     Trailing { bytes: usize },
+    /// A message that is well-formed and no answer to what was asked.
+    Unexpected,
     /// More than [`super::FRAME_BYTES_MAX`], or a part that a length cannot express.
     TooLarge,
 }
@@ -33,6 +35,7 @@ impl fmt::Display for CodecError {
             Self::UnknownTag { what, tag } => write!(f, "{what} with the unknown tag {tag}"),
             Self::NotText { what } => write!(f, "{what} is not UTF-8"),
             Self::Trailing { bytes } => write!(f, "{bytes} bytes follow the message"),
+            Self::Unexpected => write!(f, "the message does not answer the one before"),
             Self::TooLarge => write!(f, "the message is larger than any may be"),
         }
     }
@@ -40,13 +43,14 @@ impl fmt::Display for CodecError {
 
 impl std::error::Error for CodecError {}
 
-pub(super) struct Writer {
+#[derive(Debug)]
+pub struct Writer {
     bytes: Vec<u8>,
     overflown: bool,
 }
 
 impl Writer {
-    pub(super) fn new(kind: u8) -> Self {
+    pub fn new(kind: u8) -> Self {
         let mut writer = Self::bare(Vec::with_capacity(256));
         writer.u32(crate::VERSION);
         writer.u8(kind);
@@ -54,73 +58,83 @@ impl Writer {
     }
 
     /// Goes on behind `bytes`, without a version.
-    pub(super) fn bare(bytes: Vec<u8>) -> Self {
+    pub fn bare(bytes: Vec<u8>) -> Self {
         Self {
             bytes,
             overflown: false,
         }
     }
 
-    pub(super) fn finish(self) -> Result<Vec<u8>, CodecError> {
+    pub fn finish(self) -> Result<Vec<u8>, CodecError> {
         if self.overflown || self.bytes.len() > super::FRAME_BYTES_MAX {
             return Err(CodecError::TooLarge);
         }
         Ok(self.bytes)
     }
 
-    pub(super) fn into_bytes(self) -> Vec<u8> {
+    pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    pub(super) fn u8(&mut self, value: u8) {
+    pub fn u8(&mut self, value: u8) {
         self.bytes.push(value);
     }
 
-    pub(super) fn bool(&mut self, value: bool) {
+    pub fn bool(&mut self, value: bool) {
         self.u8(u8::from(value));
     }
 
-    pub(super) fn u16(&mut self, value: u16) {
+    pub fn u16(&mut self, value: u16) {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    pub(super) fn u32(&mut self, value: u32) {
+    pub fn u32(&mut self, value: u32) {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    pub(super) fn u64(&mut self, value: u64) {
+    pub fn u64(&mut self, value: u64) {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    pub(super) fn count(&mut self, count: usize) {
+    pub fn count(&mut self, count: usize) {
         match u32::try_from(count) {
             Ok(count) => self.u32(count),
             Err(_) => self.overflown = true,
         }
     }
 
-    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+    pub fn bytes(&mut self, bytes: &[u8]) {
         self.count(bytes.len());
         self.uncounted(bytes);
     }
 
     /// Bytes whose length is written already.
-    pub(super) fn uncounted(&mut self, bytes: &[u8]) {
+    pub fn uncounted(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    pub(super) fn text(&mut self, text: &str) {
+    pub fn text(&mut self, text: &str) {
         self.bytes(text.as_bytes());
     }
 }
 
-pub(super) struct Reader<'a> {
+#[derive(Debug)]
+pub struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
     /// Checks size, version and kind.
-    pub(super) fn new(frame: &'a [u8], kind: u8) -> Result<Self, CodecError> {
+    pub fn new(frame: &'a [u8], kind: u8) -> Result<Self, CodecError> {
+        let (found, reader) = Self::open(frame)?;
+        if found != kind {
+            return Err(CodecError::WrongKind { found });
+        }
+        Ok(reader)
+    }
+
+    /// Checks size and version, and answers the kind.
+    pub fn open(frame: &'a [u8]) -> Result<(u8, Self), CodecError> {
         if frame.len() > super::FRAME_BYTES_MAX {
             return Err(CodecError::TooLarge);
         }
@@ -129,22 +143,19 @@ impl<'a> Reader<'a> {
         if version != crate::VERSION {
             return Err(CodecError::WrongVersion { found: version });
         }
-        let found = reader.u8("kind")?;
-        if found != kind {
-            return Err(CodecError::WrongKind { found });
-        }
-        Ok(reader)
+        Ok((reader.u8("kind")?, reader))
     }
 
-    pub(super) fn bare(rest: &'a [u8]) -> Self {
+    /// Reads from the beginning of `rest`, without a version.
+    pub fn bare(rest: &'a [u8]) -> Self {
         Self { rest }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    pub(super) fn finish(self) -> Result<(), CodecError> {
+    pub fn finish(self) -> Result<(), CodecError> {
         match self.rest.len() {
             0 => Ok(()),
             bytes => Err(CodecError::Trailing { bytes }),
@@ -169,11 +180,11 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
-    pub(super) fn u8(&mut self, what: &'static str) -> Result<u8, CodecError> {
+    pub fn u8(&mut self, what: &'static str) -> Result<u8, CodecError> {
         self.array::<1>(what).map(u8::from_le_bytes)
     }
 
-    pub(super) fn bool(&mut self, what: &'static str) -> Result<bool, CodecError> {
+    pub fn bool(&mut self, what: &'static str) -> Result<bool, CodecError> {
         match self.u8(what)? {
             0 => Ok(false),
             1 => Ok(true),
@@ -181,15 +192,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn u16(&mut self, what: &'static str) -> Result<u16, CodecError> {
+    pub fn u16(&mut self, what: &'static str) -> Result<u16, CodecError> {
         self.array(what).map(u16::from_le_bytes)
     }
 
-    pub(super) fn u32(&mut self, what: &'static str) -> Result<u32, CodecError> {
+    pub fn u32(&mut self, what: &'static str) -> Result<u32, CodecError> {
         self.array(what).map(u32::from_le_bytes)
     }
 
-    pub(super) fn u64(&mut self, what: &'static str) -> Result<u64, CodecError> {
+    pub fn u64(&mut self, what: &'static str) -> Result<u64, CodecError> {
         self.array(what).map(u64::from_le_bytes)
     }
 
@@ -197,16 +208,16 @@ impl<'a> Reader<'a> {
         usize::try_from(self.u32(what)?).map_err(|_| CodecError::TooLarge)
     }
 
-    pub(super) fn bytes(&mut self, what: &'static str) -> Result<Vec<u8>, CodecError> {
+    pub fn bytes(&mut self, what: &'static str) -> Result<Vec<u8>, CodecError> {
         self.borrowed(what).map(<[u8]>::to_vec)
     }
 
-    pub(super) fn borrowed(&mut self, what: &'static str) -> Result<&'a [u8], CodecError> {
+    pub fn borrowed(&mut self, what: &'static str) -> Result<&'a [u8], CodecError> {
         let length = self.length(what)?;
         self.take(length, what)
     }
 
-    pub(super) fn text(&mut self, what: &'static str) -> Result<String, CodecError> {
+    pub fn text(&mut self, what: &'static str) -> Result<String, CodecError> {
         let length = self.length(what)?;
         let taken = self.take(length, what)?;
         std::str::from_utf8(taken)
@@ -214,9 +225,14 @@ impl<'a> Reader<'a> {
             .map_err(|_| CodecError::NotText { what })
     }
 
+    /// A text that stays where it is.
+    pub fn borrowed_text(&mut self, what: &'static str) -> Result<&'a str, CodecError> {
+        std::str::from_utf8(self.borrowed(what)?).map_err(|_| CodecError::NotText { what })
+    }
+
     /// A sequence. Nothing is reserved on the word of the count: the vector
     /// grows only as items are really there.
-    pub(super) fn sequence<T>(
+    pub fn sequence<T>(
         &mut self,
         what: &'static str,
         mut item: impl FnMut(&mut Self) -> Result<T, CodecError>,

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use codegen::description::Description;
-use codegen::shape::ToolShape;
 use serde_json::json;
 
 use crate::catalog::Effects;
@@ -20,7 +19,7 @@ fn policies(rules: &[&str]) -> (String, Policies) {
     let description = Description::parse("x", &listed).unwrap();
     let mut vocabulary = Vocabulary::new();
     let tool = ToolId::parse("x.t").unwrap();
-    let shape = ToolShape::of(&description);
+    let shape = codegen::shape::of(&description);
     vocabulary.add(&tool, Effects::default(), &BTreeSet::new(), &shape);
     let text = rules.iter().enumerate().map(|(at, rule)| {
         let scope = "(principal, action == Action::\"x.t\", resource)";

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use codegen::description::Description;
-use codegen::shape::ToolShape;
 
 use super::*;
 use crate::catalog::Effects;
@@ -18,7 +17,7 @@ fn rules(text: &str) -> (Rules, Vec<Subject>) {
         let tool = ToolId::parse(name).unwrap();
         let listed = json!({"name": &*tool.tool.0, "inputSchema": schema});
         let description = Description::parse("s", &listed).unwrap();
-        let shape = ToolShape::of(&description);
+        let shape = codegen::shape::of(&description);
         vocabulary.add(&tool, Effects::default(), &[].into(), &shape);
         Subject::new(
             tool,

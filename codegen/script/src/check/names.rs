@@ -1,0 +1,250 @@
+//! Names that nothing in the script declares: servers, flat names of tools, what
+//! every script finds, and mistakes.
+
+use oxc_ast::AstKind;
+use oxc_semantic::NodeId;
+use oxc_span::GetSpan;
+
+use super::reading::Reading;
+use crate::names::is_known_global;
+use codegen_shared::finding::{FindingCode, Severity};
+use codegen_shared::message::AbsentServer;
+
+/// Globals of a script that the list of names which servers may not take lacks.
+const MORE_GLOBALS: [&str; 21] = [
+    "AsyncDisposableStack",
+    "DisposableStack",
+    "SuppressedError",
+    "TypedArray",
+    "arguments",
+    "encodeURI",
+    "encodeURIComponent",
+    "escape",
+    "eval",
+    "globalThis",
+    "input",
+    "isFinite",
+    "isNaN",
+    "parseFloat",
+    "parseInt",
+    "queueMicrotask",
+    "setInterval",
+    "setTimeout",
+    "structuredClone",
+    "undefined",
+    "unescape",
+];
+
+/// Globals of other places that a script may hope for, and what there is instead.
+const ABSENT: [(&str, &str); 24] = [
+    ("fetch", "There is no network: call a tool."),
+    ("XMLHttpRequest", "There is no network: call a tool."),
+    ("WebSocket", "There is no network: call a tool."),
+    ("axios", "There is no network: call a tool."),
+    ("require", "There are no modules: servers are globals."),
+    ("module", "Return the value, or write `export default`."),
+    ("exports", "Return the value, or write `export default`."),
+    ("process", "There is no process: values come in as `input`."),
+    ("Deno", "There is no process: values come in as `input`."),
+    ("Bun", "There is no process: values come in as `input`."),
+    ("Buffer", "Use `TextEncoder`, `atob` and `btoa`."),
+    ("fs", "There are no files: call a tool."),
+    ("path", "There are no files: call a tool."),
+    ("os", "There is no system: call a tool."),
+    (
+        "window",
+        "There is no page: `globalThis` holds the globals.",
+    ),
+    ("document", "There is no page."),
+    ("self", "`globalThis` holds the globals."),
+    ("global", "`globalThis` holds the globals."),
+    ("localStorage", "Nothing is kept between runs."),
+    ("alert", "Use `console.log`, or return the value."),
+    ("print", "Use `console.log`."),
+    (
+        "setImmediate",
+        "Use `setTimeout(f, 0)` or `queueMicrotask(f)`.",
+    ),
+    ("tools", "Servers are globals: `server.tool({ … })`."),
+    ("mcp", "Servers are globals: `server.tool({ … })`."),
+];
+
+/// Whether every script finds a global of this name.
+#[must_use]
+pub(crate) fn is_global(name: &str) -> bool {
+    let is_there = is_known_global(name) || MORE_GLOBALS.contains(&name);
+    let is_absent = instead_of_absent(name).is_some();
+    let is_off = ["SharedArrayBuffer", "Atomics", "ShadowRealm", "WebAssembly"].contains(&name);
+    is_there && !is_absent && !is_off
+}
+
+impl Reading<'_, '_, '_> {
+    /// Reads the whole script.
+    pub(super) fn read(&mut self) {
+        let unresolved = self.scoping().root_unresolved_references();
+        let mut names: Vec<(&str, Vec<NodeId>)> = Vec::new();
+        for (name, references) in unresolved {
+            let of = |id: &_| self.scoping().get_reference(*id);
+            let values = references.iter().map(of).filter(|it| it.is_value());
+            names.push((name.as_str(), values.map(|it| it.node_id()).collect()));
+        }
+        names.sort_unstable();
+        for (name, nodes) in names {
+            if let Some(server) = self.surface.server(name) {
+                nodes.iter().for_each(|node| self.server(*node, server));
+            } else if let Some(tool) = self.surface.global_tool(name) {
+                nodes.iter().for_each(|node| self.tool(*node, tool));
+            } else if !is_global(name) {
+                self.unknown(name, &nodes);
+            } else if self.surface.lacks(name) {
+                self.lacking(name, &nodes);
+            } else {
+                self.lacking_members(name, &nodes);
+            }
+        }
+        self.time_zones();
+    }
+
+    /// Part of the language, and not of this engine. Where it is asked for first, it may be absent.
+    fn lacking(&mut self, name: &str, nodes: &[NodeId]) {
+        if nodes.iter().any(|node| self.is_asked_for(*node)) {
+            return;
+        }
+        for node in nodes {
+            let at = self.kind(*node).span().start;
+            let message = format!("the engine that runs this script has no `{name}`");
+            let suggestion =
+                "Do it without, or choose another engine; `airlock engines` says what each lacks.";
+            let suggestion = Some(suggestion.to_owned());
+            self.warning(FindingCode::UnknownName, at, message, suggestion);
+        }
+    }
+
+    /// The same for what a global of the language holds.
+    fn lacking_members(&mut self, name: &str, nodes: &[NodeId]) {
+        let mut members: Vec<(String, Vec<NodeId>)> = Vec::new();
+        for node in nodes {
+            let place = self.parent(*node);
+            let AstKind::StaticMemberExpression(member) = self.kind(place) else {
+                continue;
+            };
+            let whole = format!("{name}.{}", member.property.name);
+            if !self.surface.lacks(&whole) {
+                continue;
+            }
+            match members.iter_mut().find(|(known, _)| *known == whole) {
+                Some((_, places)) => places.push(place),
+                None => members.push((whole, vec![place])),
+            }
+        }
+        for (member, places) in members {
+            self.lacking(&member, &places);
+        }
+    }
+
+    fn unknown(&mut self, name: &str, nodes: &[NodeId]) {
+        // A script that asks whether a name is there knows that it may not be.
+        if nodes.iter().any(|node| self.is_asked_for(*node)) {
+            return;
+        }
+        if !self.findings.wants(Severity::Error) {
+            return self.findings.count(nodes.len());
+        }
+        if let Some(absent) = self.surface.absent(name) {
+            return self.absent(absent, nodes);
+        }
+        let (local, suggestion) = self.instead_of(name);
+        for (number, node) in nodes.iter().enumerate() {
+            if !self.findings.wants(Severity::Error) {
+                return self.findings.count(nodes.len() - number);
+            }
+            let at = self.kind(*node).span().start;
+            if !local && self.is_called_on(*node, name) {
+                let message = format!("there is no server `{name}`");
+                let suggestion = suggestion.clone().or_else(|| self.the_servers());
+                self.error(*node, FindingCode::UnknownServer, at, message, suggestion);
+                continue;
+            }
+            let message = format!("there is no `{name}` here");
+            let declare = || format!("Declare it: `let {name} = …`.");
+            let suggestion = suggestion
+                .clone()
+                .or_else(|| self.is_assigned(*node).then(declare));
+            if self.is_tried(*node) {
+                self.warning(FindingCode::UnknownName, at, message, suggestion);
+            } else {
+                self.error(*node, FindingCode::UnknownName, at, message, suggestion);
+            }
+        }
+    }
+
+    /// The server is known, and not there.
+    fn absent(&mut self, absent: &AbsentServer<'_>, nodes: &[NodeId]) {
+        for (number, node) in nodes.iter().enumerate() {
+            if !self.findings.wants(Severity::Error) {
+                return self.findings.count(nodes.len() - number);
+            }
+            let at = self.kind(*node).span().start;
+            let message = format!("the server `{}` {}", absent.global, absent.why);
+            let next = Some(absent.next.to_owned());
+            self.error(*node, FindingCode::UnknownServer, at, message, next);
+        }
+    }
+
+    /// `name.something(…)`, as a tool is called.
+    fn is_called_on(&self, node: NodeId, name: &str) -> bool {
+        let member = self.parent(node);
+        let is_member = matches!(self.kind(member), AstKind::StaticMemberExpression(_));
+        let is_called = matches!(self.kind(self.parent(member)), AstKind::CallExpression(it)
+            if it.callee.span() == self.kind(member).span());
+        is_member && is_called && instead_of_absent(name).is_none()
+    }
+
+    fn is_assigned(&self, node: NodeId) -> bool {
+        let own = self.kind(node).span();
+        matches!(self.kind(self.parent(node)), AstKind::AssignmentExpression(it)
+            if it.left.span() == own)
+    }
+
+    fn is_asked_for(&self, node: NodeId) -> bool {
+        matches!(self.kind(self.parent(node)), AstKind::UnaryExpression(it)
+            if it.operator == oxc_syntax::operator::UnaryOperator::Typeof)
+    }
+
+    /// What was probably meant, and whether that is a name of the script's own.
+    fn instead_of(&self, name: &str) -> (bool, Option<String>) {
+        if let Some(instead) = instead_of_absent(name) {
+            return (false, Some(instead.to_owned()));
+        }
+        let tools = self.surface.global_tools();
+        let own = self.scoping().symbol_names();
+        let given = self
+            .surface
+            .globals()
+            .chain(tools.iter().map(String::as_str));
+        let all = own.chain(given).chain(MORE_GLOBALS);
+        let others = all.filter(|it| *it != name);
+        if let Some(meant) = self.findings.patience.closest(name, others) {
+            let is_own = self.scoping().symbol_names().any(|it| it == meant);
+            return (is_own, Some(format!("Did you mean `{meant}`?")));
+        }
+        let elsewhere = self.surface.elsewhere(name);
+        let meant = elsewhere.map(|(server, tool)| format!("Did you mean `{server}.{tool}`?"));
+        (false, meant)
+    }
+
+    fn the_servers(&self) -> Option<String> {
+        let servers = self.surface.globals().map(|it| format!("`{it}`"));
+        let servers: Vec<_> = servers.collect();
+        Some(match servers.as_slice() {
+            [] => "No server is connected.".to_owned(),
+            [one] => format!("The server is {one}."),
+            servers => format!("The servers are {}.", super::expect::listed(servers)),
+        })
+    }
+}
+
+fn instead_of_absent(name: &str) -> Option<&'static str> {
+    let mut absent = ABSENT.iter();
+    absent.find_map(|(absent, instead)| (*absent == name).then_some(*instead))
+}

@@ -1,0 +1,180 @@
+//! What a script may call: the tools of a request, with their shapes where the host has sent them.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+use codegen_shared::message::{
+    AbsentServer, CheckRequest, Flat, ServerNames, ToolNames, decode_shape, decode_tools,
+};
+use codegen_shared::shape::{Shape, ToolShape};
+use sandbox_protocol::codec::CodecError;
+
+use crate::closest::Patience;
+
+/// The tools that a script is checked against.
+#[derive(Debug)]
+pub(super) struct Surface<'a> {
+    servers: Vec<ServerNames<'a>>,
+    told: &'a [u8],
+    lacking: &'a [&'a str],
+    absent: &'a [AbsentServer<'a>],
+    shapes: HashMap<u32, &'a [u8]>,
+    decoded: RefCell<HashMap<u32, Rc<ToolShape>>>,
+    /// Tools whose shapes are needed and were not sent.
+    wanted: RefCell<BTreeSet<u32>>,
+}
+
+/// One tool as a script can mean it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tool<'a> {
+    pub(super) server: &'a ServerNames<'a>,
+    pub(super) names: &'a ToolNames<'a>,
+    place: u32,
+    /// Whether findings may say what it takes and gives.
+    pub(super) is_told: bool,
+}
+
+impl<'a> Surface<'a> {
+    pub(super) fn of(request: &'a CheckRequest<'a>) -> Result<Self, CodecError> {
+        Ok(Self {
+            servers: decode_tools(request.tools)?,
+            told: request.told,
+            lacking: &request.lacking,
+            absent: &request.absent,
+            shapes: request.shapes.iter().copied().collect(),
+            decoded: RefCell::default(),
+            wanted: RefCell::default(),
+        })
+    }
+
+    /// The tools whose shapes were missing: with these the check must be made again.
+    pub(super) fn into_wanted(self) -> Vec<u32> {
+        self.wanted.into_inner().into_iter().collect()
+    }
+
+    /// The shapes of a tool. A tool that findings must not describe takes and gives anything.
+    pub(super) fn shape(&self, tool: Tool<'_>) -> Rc<ToolShape> {
+        if let Some(shape) = self.decoded.borrow().get(&tool.place) {
+            return Rc::clone(shape);
+        }
+        let sent = self.shapes.get(&tool.place).filter(|_| tool.is_told);
+        let shape = sent.and_then(|bytes| decode_shape(bytes).ok());
+        if shape.is_none() && tool.is_told {
+            self.wanted.borrow_mut().insert(tool.place);
+        }
+        let shape = Rc::new(shape.unwrap_or_else(|| ToolShape {
+            input: Shape::any(),
+            output: None,
+            named: Vec::new(),
+            degraded: Vec::new(),
+        }));
+        let mut decoded = self.decoded.borrow_mut();
+        decoded.insert(tool.place, Rc::clone(&shape));
+        shape
+    }
+
+    /// The absent server that a name is about, be it the global or a tool's flat name.
+    pub(super) fn absent(&self, name: &str) -> Option<&AbsentServer<'a>> {
+        let is_about = |it: &&AbsentServer<'_>| {
+            let rest = name.strip_prefix(it.global);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        };
+        let about = self.absent.iter().filter(is_about);
+        about.max_by_key(|it| it.global.len())
+    }
+
+    pub(super) fn lacks(&self, name: &str) -> bool {
+        self.lacking.contains(&name)
+    }
+
+    pub(super) fn server(&self, global: &str) -> Option<&ServerNames<'a>> {
+        self.servers.iter().find(|it| it.global == global)
+    }
+
+    pub(super) fn tool<'s>(
+        &'s self,
+        server: &'s ServerNames<'a>,
+        member: &str,
+    ) -> Option<Tool<'s>> {
+        let at = server.tools.iter().position(|it| it.member == member)?;
+        let place = server.first + u32::try_from(at).ok()?;
+        Some(Tool {
+            server,
+            names: server.tools.get(at)?,
+            place,
+            is_told: self.told.get(place as usize) != Some(&0),
+        })
+    }
+
+    /// The tool that is a global of this name.
+    pub(super) fn global_tool(&self, name: &str) -> Option<Tool<'_>> {
+        self.servers.iter().find_map(|server| {
+            let names = server
+                .tools
+                .iter()
+                .find(|it| has_global(server, it, name))?;
+            self.tool(server, names.member)
+        })
+    }
+
+    /// The tool of this server that was probably meant, by its member.
+    pub(super) fn closest_tool<'s>(
+        server: &'s ServerNames<'_>,
+        member: &str,
+        patience: &Patience,
+    ) -> Option<&'s str> {
+        let by_wire_name = server.tools.iter().find(|it| it.wire_name == member);
+        by_wire_name.map(|it| it.member).or_else(|| {
+            let members = server.tools.iter().map(|it| it.member);
+            patience.closest(member, members)
+        })
+    }
+
+    /// Whether another server has a tool of this name.
+    pub(super) fn elsewhere(&self, member: &str) -> Option<(&str, &str)> {
+        self.servers.iter().find_map(|server| {
+            let tool = server.tools.iter().find(|it| it.member == member)?;
+            Some((server.global, tool.member))
+        })
+    }
+
+    pub(super) fn globals(&self) -> impl Iterator<Item = &str> {
+        self.servers.iter().map(|it| it.global)
+    }
+
+    /// The names of all tools that are globals.
+    pub(super) fn global_tools(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for server in &self.servers {
+            for tool in &server.tools {
+                match tool.flat {
+                    Flat::None => {}
+                    Flat::Joined => names.push(format!("{}_{}", server.global, tool.member)),
+                    Flat::Other(flat) => names.push(flat.to_owned()),
+                }
+                names.extend(tool.short.map(str::to_owned));
+            }
+        }
+        names
+    }
+}
+
+fn has_global(server: &ServerNames<'_>, tool: &ToolNames<'_>, name: &str) -> bool {
+    let is_flat = match tool.flat {
+        Flat::None => false,
+        Flat::Other(flat) => flat == name,
+        Flat::Joined => {
+            let rest = name.strip_prefix(server.global);
+            rest.and_then(|rest| rest.strip_prefix('_')) == Some(tool.member)
+        }
+    };
+    is_flat || tool.short == Some(name)
+}
+
+impl Tool<'_> {
+    /// As a script writes it.
+    pub(super) fn name(&self) -> String {
+        format!("{}.{}", self.server.global, self.names.member)
+    }
+}

@@ -1,0 +1,270 @@
+//! Turns a script into one that is watched. What is not watched is copied as it
+//! stands, and no line is added or taken away.
+
+mod calls;
+mod classes;
+mod members;
+mod names;
+mod operations;
+mod patterns;
+mod visit;
+mod waits;
+mod writes;
+
+use std::collections::HashMap;
+
+use oxc_ast::ast::{Expression, IdentifierReference};
+use oxc_ast_visit::Visit;
+use oxc_semantic::{Scoping, SymbolId};
+use oxc_span::{GetSpan, Span};
+use oxc_syntax::operator::LogicalOperator;
+
+use super::budget::{Budget, TEXT_BYTES_MAX};
+use super::place::{From, Place, What};
+use super::{Look, quote, shorten};
+use crate::check::is_global;
+use crate::check::parse::Parsed;
+use codegen_shared::finding::Form;
+use codegen_shared::lines::Lines;
+
+/// What takes the place of a stretch of the script.
+struct Edit {
+    span: Span,
+    text: String,
+}
+
+pub(super) struct Rewriter<'s> {
+    script: &'s str,
+    lines: Lines<'s>,
+    scoping: &'s Scoping,
+    edits: Vec<Edit>,
+    look: Look,
+    pub(super) budget: Budget,
+    pub(super) places: Vec<Place>,
+    /// The places of parameters that take something apart, by where they begin.
+    given: HashMap<u32, usize>,
+    /// How the values of expressions and of names that never change came to be.
+    read: HashMap<(u32, u32), From>,
+    named: HashMap<SymbolId, From>,
+    /// The functions around, and the name that the next one gets.
+    functions: Vec<String>,
+    next_function: Option<String>,
+    classes: Vec<String>,
+    /// What has to be known of the functions around.
+    around: Vec<Around>,
+    is_derived_class: bool,
+    /// The next function is a constructor of such a class.
+    begins_derived: bool,
+    /// The names whose first value is being made.
+    beginning: Vec<SymbolId>,
+    /// Operators inside operators.
+    operators: usize,
+    is_one_function: bool,
+    is_one_expression: bool,
+}
+
+/// A function around.
+#[derive(Debug, Clone, Copy, Default)]
+struct Around {
+    is_async: bool,
+    /// Where it begins, when it can be called before that.
+    hoisted_at: Option<u32>,
+    /// The constructor of a class that extends another, or inside one.
+    is_derived: bool,
+}
+
+impl<'s> Rewriter<'s> {
+    pub(super) fn new(parsed: &Parsed<'s>, scoping: &'s Scoping, look: Look, form: Form) -> Self {
+        Self {
+            script: parsed.text,
+            lines: Lines::new(parsed.text, parsed.shift),
+            scoping,
+            edits: Vec::new(),
+            look,
+            budget: Budget::default(),
+            places: Vec::new(),
+            given: HashMap::new(),
+            read: HashMap::new(),
+            named: HashMap::new(),
+            functions: Vec::new(),
+            next_function: None,
+            classes: Vec::new(),
+            around: Vec::new(),
+            is_derived_class: false,
+            begins_derived: false,
+            beginning: Vec::new(),
+            operators: 0,
+            is_one_function: matches!(form, Form::Function | Form::Module),
+            is_one_expression: form == Form::Expression,
+        }
+    }
+
+    /// The whole text after everything was visited, unless that became too much.
+    pub(super) fn finish(mut self) -> Option<(String, Vec<Place>)> {
+        let edits = std::mem::take(&mut self.edits);
+        let end = u32::try_from(self.script.len()).unwrap_or(u32::MAX);
+        let text = self.apply(Span::new(0, end), edits);
+        let fits = !self.budget.is_spent() && text.len() <= TEXT_BYTES_MAX;
+        fits.then_some((text, self.places))
+    }
+
+    fn apply(&self, span: Span, mut edits: Vec<Edit>) -> String {
+        if self.budget.is_spent() {
+            return String::new();
+        }
+        edits.sort_by_key(|edit| edit.span.start);
+        let mut out = String::with_capacity(span.size() as usize * 2);
+        let mut written = span.start;
+        for edit in edits {
+            out.push_str(self.slice(written, edit.span.start));
+            if out.ends_with(is_of_a_word) && edit.text.starts_with(is_of_a_word) {
+                // As in `return-a`.
+                out.push(' ');
+            }
+            out.push_str(&edit.text);
+            written = edit.span.end;
+        }
+        out.push_str(self.slice(written, span.end));
+        self.budget.written(out)
+    }
+
+    /// The text of a stretch, with what `visit` finds in it watched.
+    fn render(&mut self, span: Span, visit: impl FnOnce(&mut Self)) -> String {
+        let outer = std::mem::take(&mut self.edits);
+        visit(self);
+        let edits = std::mem::replace(&mut self.edits, outer);
+        self.apply(span, edits)
+    }
+
+    fn expression(&mut self, it: &Expression<'_>) -> String {
+        self.render(it.span(), |this| this.visit_expression(it))
+    }
+
+    fn replace(&mut self, span: Span, text: String) {
+        self.edits.push(Edit { span, text });
+    }
+
+    fn slice(&self, start: u32, end: u32) -> &'s str {
+        self.script
+            .get(start as usize..end as usize)
+            .unwrap_or_default()
+    }
+
+    fn quote(&self, span: Span) -> String {
+        quote(self.script, span)
+    }
+
+    /// The same, such that a member can stand behind it.
+    fn object_text(&self, it: &Expression<'_>) -> String {
+        let text = self.quote(it.span());
+        match it {
+            Expression::AwaitExpression(_)
+            | Expression::LogicalExpression(_)
+            | Expression::BinaryExpression(_)
+            | Expression::ConditionalExpression(_)
+            | Expression::AssignmentExpression(_)
+            | Expression::UnaryExpression(_)
+            | Expression::YieldExpression(_)
+            | Expression::ArrowFunctionExpression(_)
+            | Expression::SequenceExpression(_) => format!("({text})"),
+            _ => text,
+        }
+    }
+
+    fn is_closer(&self) -> bool {
+        self.look == Look::Closer
+    }
+
+    fn place(&mut self, at: u32, what: What, from: Option<From>) -> usize {
+        if self.budget.is_spent() {
+            return 0;
+        }
+        self.budget.place();
+        let (line, column) = self.lines.place(at);
+        let function = self.functions.last().cloned();
+        self.places.push(Place {
+            line,
+            column,
+            function: function.unwrap_or_else(|| "<script>".to_owned()),
+            what,
+            from,
+        });
+        self.places.len() - 1
+    }
+
+    fn from(&self, it: &Expression<'_>) -> Option<From> {
+        let it = it.get_inner_expression();
+        let it = match it {
+            Expression::AwaitExpression(waiting) => waiting.argument.get_inner_expression(),
+            it => it,
+        };
+        match it {
+            Expression::Identifier(name) => self.named.get(&self.symbol(name)?).cloned(),
+            // What is missing then is the last.
+            Expression::LogicalExpression(it) if it.operator != LogicalOperator::And => {
+                self.from(&it.right)
+            }
+            Expression::ChainExpression(it) => {
+                let span = it.expression.span();
+                self.read.get(&(span.start, span.end)).cloned()
+            }
+            it => {
+                let span = it.span();
+                self.read.get(&(span.start, span.end)).cloned()
+            }
+        }
+    }
+
+    fn symbol(&self, name: &IdentifierReference<'_>) -> Option<SymbolId> {
+        let reference = self.scoping.get_reference(name.reference_id.get()?);
+        reference.symbol_id()
+    }
+
+    /// Whether this is a name that nothing declares and that no engine has, as servers are.
+    fn is_server(&self, it: &Expression<'_>) -> bool {
+        match it {
+            Expression::Identifier(name) => self.symbol(name).is_none() && !is_global(&name.name),
+            _ => false,
+        }
+    }
+
+    /// Whether a value can be missing here at all.
+    fn is_certain(&self, it: &Expression<'_>) -> bool {
+        match it.get_inner_expression() {
+            Expression::Identifier(name) => {
+                self.symbol(name).is_none() && is_global(&name.name) && name.name != "undefined"
+            }
+            Expression::StringLiteral(_)
+            | Expression::TemplateLiteral(_)
+            | Expression::NumericLiteral(_)
+            | Expression::ArrayExpression(_)
+            | Expression::ObjectExpression(_)
+            | Expression::RegExpLiteral(_)
+            | Expression::FunctionExpression(_)
+            | Expression::ArrowFunctionExpression(_)
+            | Expression::NewExpression(_)
+            | Expression::Super(_) => true,
+            _ => false,
+        }
+    }
+}
+
+fn is_of_a_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '$'
+}
+
+/// `, 3` for a value that was read at place 3.
+fn up(from: Option<&From>) -> String {
+    from.map_or_else(String::new, |from| format!(",{}", read_at(from)))
+}
+
+/// `3`, and a list for one behind others that may be missing.
+fn read_at(from: &From) -> String {
+    match from.places().as_slice() {
+        [one] => one.to_string(),
+        all => {
+            let all: Vec<_> = all.iter().map(usize::to_string).collect();
+            format!("[{}]", all.join(","))
+        }
+    }
+}

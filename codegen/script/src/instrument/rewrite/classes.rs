@@ -1,0 +1,64 @@
+//! Classes: what they extend, what has to be done before `this` is there, and the
+//! members that only they have.
+
+use oxc_ast::ast::{Class, ThisExpression};
+use oxc_ast_visit::Visit;
+use oxc_span::GetSpan;
+
+use super::members::Member;
+use super::{Rewriter, up};
+use crate::instrument::place::{Key, What};
+
+impl<'s> Rewriter<'s> {
+    pub(super) fn extended(&mut self, it: &Class<'_>) {
+        let Some(heritage) = &it.heritage else {
+            return;
+        };
+        let of = &heritage.expression;
+        if !self.is_closer() {
+            return self.visit_expression(of);
+        }
+        let text = self.expression(of);
+        let from = self.from(of);
+        let up = up(from.as_ref());
+        let what = What::Extends {
+            of: self.quote(of.span()),
+        };
+        let place = self.place(of.span().start, what, from);
+        self.replace(of.span(), format!("look__h2({place},{text}{up})"));
+    }
+
+    /// A call of `super`, which can be made once. What waits must not stand in another function.
+    pub(super) fn super_called(&mut self, at: u32, text: String) -> String {
+        if !self.is_closer() || text.contains("await") || text.contains("yield") {
+            return text;
+        }
+        let place = self.place(at, What::Super, None);
+        format!("look__u({place},()=>{text})")
+    }
+
+    pub(super) fn this(&mut self, it: &ThisExpression) {
+        let is_derived = self.around.last().is_some_and(|it| it.is_derived);
+        if self.is_closer() && is_derived {
+            let place = self.place(it.span.start, What::This, None);
+            self.replace(it.span, format!("look__u({place},()=>this)"));
+        }
+    }
+
+    /// `.#name` behind an object, where it may not have it.
+    pub(super) fn private(&mut self, it: &Member<'_, '_>, object: &str) -> Option<String> {
+        let Key::Computed(name) = &it.key else {
+            return None;
+        };
+        if !self.is_closer() || it.computed.is_some() {
+            return None;
+        }
+        let what = What::Private {
+            of: self.object_text(it.object),
+            name: name.clone(),
+        };
+        let place = self.place(it.at, what, None);
+        let name = self.slice(it.at, it.span.end);
+        Some(format!("look__u({place},(it)=>it.{name},{object})"))
+    }
+}

@@ -1,0 +1,13 @@
+//! Reads scripts: the check before a run, the uses of globals, and the instrumentation of a script
+//! that failed. This is the only crate with a parser of JavaScript. The broker does not link it:
+//! it runs as a guest in the sandbox, where a stack overflow is a trap and memory and time have a
+//! bound. [`Checker`] is that guest's state machine: frames in, frames out, no I/O.
+
+mod check;
+mod checker;
+mod instrument;
+mod uses;
+
+pub use checker::Checker;
+
+pub(crate) use codegen_shared::{closest, identifiers as names, shape, text};

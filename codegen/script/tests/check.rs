@@ -1,0 +1,227 @@
+//! `check/NAME.cases` holds scripts, `NAME.txt` beside it what the check finds in
+//! each. With `AIRLOCK_BLESS=1` the texts are rewritten instead of compared.
+//! In `right.cases` nothing is found, and in the others something in each.
+#![expect(clippy::disallowed_methods, reason = "cases are files")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot read its input has failed"
+)]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use codegen::check::{Absent, Checked, Finding, Surface};
+use codegen::description::Description;
+use codegen::message::Reply;
+use codegen::stub::StubTable;
+use codegen_script::Checker;
+use sandbox_protocol::codec::CodecError;
+use serde_json::Value;
+
+struct Case {
+    name: String,
+    script: String,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/check")
+}
+
+fn cases(path: &Path) -> Vec<Case> {
+    let text = format!("\n{}", fs::read_to_string(path).unwrap());
+    let blocks = text.split("\n=== ").skip(1);
+    let case = |block: &str| {
+        let (name, script) = block.split_once('\n').unwrap();
+        Case {
+            name: name.to_owned(),
+            script: script.to_owned(),
+        }
+    };
+    blocks.map(case).collect()
+}
+
+fn descriptions() -> Vec<Description> {
+    let tools: Value =
+        serde_json::from_slice(&fs::read(folder().join("tools.json")).unwrap()).unwrap();
+    let mut descriptions = Vec::new();
+    for (server, listed) in tools.as_object().unwrap() {
+        for tool in listed.as_array().unwrap() {
+            descriptions.push(Description::parse(server, tool).unwrap());
+        }
+    }
+    descriptions
+}
+
+/// Natively, without a sandbox around the checker.
+fn check(name: &str, text: &str, surface: &Surface<'_>) -> Checked {
+    let ask = |request: &[u8]| -> Result<Reply, CodecError> {
+        Reply::decode(&Checker::default().start(request)?)
+    };
+    surface.check(name, text, ask).unwrap()
+}
+
+fn checked(script: &str) -> Checked {
+    let descriptions = descriptions();
+    let table = StubTable::build(&descriptions);
+    check("script", script, &Surface::new(&table, &descriptions))
+}
+
+fn told(case: &Case) -> String {
+    let checked = checked(&case.script);
+    let mut text = format!("=== {}\n", case.name);
+    for it in &checked.findings {
+        let (severity, code) = (it.severity.as_str(), it.code.as_str());
+        writeln!(
+            text,
+            "{}:{} {severity} {code}: {}",
+            it.line, it.column, it.message
+        )
+        .unwrap();
+        let line = case.script.lines().nth(it.line as usize - 1).unwrap_or("");
+        let column = it.column as usize - 1;
+        if line.len() < 160 {
+            writeln!(text, "    {line}\n    {}^", " ".repeat(column)).unwrap();
+        }
+        if let Some(suggestion) = &it.suggestion {
+            writeln!(text, "    {suggestion}").unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn every_wrong_script_is_told_what_is_wrong_where_and_what_to_write() {
+    let bless = std::env::var("AIRLOCK_BLESS").is_ok_and(|it| it == "1");
+    let mut count = 0;
+    for entry in fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        let is_wrong = path.extension().is_some_and(|it| it == "cases")
+            && path.file_name().is_some_and(|it| it != "right.cases");
+        if !is_wrong {
+            continue;
+        }
+        let text = cases(&path).iter().map(told).collect::<Vec<_>>();
+        for told in &text {
+            assert!(told.lines().count() > 1, "nothing is found in {told}");
+        }
+        count += text.len();
+        let golden = path.with_extension("txt");
+        if bless {
+            fs::write(&golden, text.concat()).unwrap();
+        } else {
+            let expected = fs::read_to_string(&golden).unwrap_or_default();
+            assert_eq!(
+                text.concat(),
+                expected,
+                "{} differs; AIRLOCK_BLESS=1 rewrites it",
+                golden.display()
+            );
+        }
+    }
+    assert!(count >= 60, "{count}");
+}
+
+#[test]
+fn nothing_is_found_in_a_right_script() {
+    let cases = cases(&folder().join("right.cases"));
+    assert!(cases.len() >= 40, "{}", cases.len());
+    for case in cases {
+        assert_eq!(told(&case), format!("=== {}\n", case.name));
+    }
+}
+
+/// What is told of a script that gets this much wrong is counted; only so much of it is looked
+/// for among all that could have been meant.
+#[test]
+fn a_script_that_is_wrong_all_over_is_told_the_first_of_it() {
+    let name = |n: usize| format!("{n:04}{}", "x".repeat(74));
+    let names =
+        |letter: &str| -> Vec<_> { (0..400).map(|n| letter.to_owned() + &name(n)).collect() };
+    let script = format!(
+        "let {};\nreturn [{}]",
+        names("a").join(","),
+        names("b").join(",")
+    );
+    let keys: Vec<_> = (0..5_000).map(|n| format!("wrong{n}: 1")).collect();
+    let call = format!("return forge.list_issues({{ {} }})", keys.join(", "));
+    let [many, call] = [checked(&script), checked(&call)];
+    assert_eq!((many.findings.len(), many.findings_dropped), (50, 350));
+    let guesses = many.findings.iter().filter(|it| it.suggestion.is_some());
+    assert!((1..20).contains(&guesses.count()), "{:?}", many.findings);
+    assert_eq!(call.findings.len(), 50);
+    assert!(
+        (1..500).contains(&call.findings_dropped),
+        "{}",
+        call.findings_dropped
+    );
+}
+
+#[test]
+fn a_script_that_names_a_server_which_is_not_there_is_told_why_and_what_next() {
+    let absent = |global: &str| Absent {
+        global: global.to_owned(),
+        why: "cannot be reached now: it does not answer".to_owned(),
+        next: "Run the script again later.".to_owned(),
+    };
+    let absent = [absent("maps"), absent("maps_old")];
+    let told = |script: &str| -> Vec<String> {
+        let table = StubTable::default();
+        let surface = Surface::new(&table, &[]).without(&absent);
+        let checked = check("script", script, &surface);
+        let line = |it: &Finding| {
+            let suggestion = it.suggestion.as_deref().unwrap_or_default();
+            format!(
+                "{} {}: {} {suggestion}",
+                it.line,
+                it.severity.as_str(),
+                it.message
+            )
+        };
+        checked.findings.iter().map(line).collect()
+    };
+    let of = |global: &str| {
+        format!(
+            "error: the server `{global}` cannot be reached now: it does not answer Run the script again later."
+        )
+    };
+    for (script, global) in [
+        ("return await maps.route({})", "maps"),
+        ("return await maps_route({})", "maps"),
+        ("return await maps_old.route({})", "maps_old"),
+        ("return await maps_old_route({})", "maps_old"),
+        ("const it = maps; return it", "maps"),
+    ] {
+        assert_eq!(told(script), [format!("1 {}", of(global))], "{script}");
+    }
+    for script in [
+        "if (typeof maps === 'undefined') return 1",
+        "const maps = {route: () => 1}; return maps.route()",
+    ] {
+        assert_eq!(told(script), Vec::<String>::new(), "{script}");
+    }
+    // Another name is another matter.
+    assert!(told("return await mapsx.route({})")[0].contains("there is no server `mapsx`"));
+}
+
+#[test]
+fn check_asks_for_the_shape_of_a_tool_whose_name_the_script_escapes() {
+    let descriptions = descriptions();
+    let table = StubTable::build(&descriptions);
+    let surface = Surface::new(&table, &descriptions);
+    let told = |script: &str| {
+        let mut requests = 0;
+        let ask = |request: &[u8]| -> Result<Reply, CodecError> {
+            requests += 1;
+            Reply::decode(&Checker::default().start(request)?)
+        };
+        let checked = surface.check("script", script, ask).unwrap();
+        let messages = checked.findings.iter().map(|it| it.message.clone());
+        (messages.collect::<Vec<_>>(), requests)
+    };
+    let plain = told("return await forge.list_issues({ nonsense: 1 })");
+    let escaped = told("return await forge.list_iss\\u0075es({ nonsense: 1 })");
+    assert_eq!(plain.0, escaped.0);
+    assert_eq!((plain.1, escaped.1), (1, 2));
+    assert!(!plain.0.is_empty());
+}
