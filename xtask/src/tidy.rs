@@ -18,8 +18,6 @@ use crate::paths;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
     Header,
-    Length,
-    Name,
     Unsafe,
     Unfinished,
     MachinePath,

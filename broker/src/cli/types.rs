@@ -9,7 +9,6 @@ use clap::{Args, ValueEnum};
 use codegen::declare::{self, Declarations, DegradedTool, Level};
 use codegen::description::Description;
 use codegen::rust;
-use codegen::shape::ToolShape;
 use codegen::shape::json as shapes;
 use codegen::stub::{ServerStubs, StubTable, ToolStub};
 use serde_json::{Value, json};
@@ -214,7 +213,7 @@ fn as_json(descriptions: &[Description], chosen: &dyn Fn(&str, &str) -> bool) ->
     let mut degraded = Vec::new();
     let mut tools = serde_json::Map::new();
     for tool in sorted {
-        let shape = ToolShape::of(tool);
+        let shape = codegen::shape::of(tool);
         let mut value = shapes::tool(&shape);
         if let Some(members) = value.as_object_mut() {
             members.insert("description".into(), tool.digest.to_string().into());

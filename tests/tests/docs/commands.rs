@@ -1,0 +1,143 @@
+//! Every command that a document mentions, in a block or in prose, has the
+//! flags that its help lists.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tests::command::Home;
+
+use crate::pages;
+
+#[test]
+fn every_flag_that_a_document_shows_exists() {
+    let helps = Helps::new();
+    let mut checked = 0;
+    for page in pages::all() {
+        for line in page.text.lines() {
+            checked += helps.check(&page.path, line);
+        }
+    }
+    assert!(checked > 80, "{checked} flags");
+}
+
+/// The section of a command, with the groups of flags that it links to, has exactly the
+/// flags of its help.
+#[test]
+fn the_reference_has_every_command_with_its_flags() {
+    let reference = pages::read("docs/cli.md").text;
+    let sections = sections(&reference);
+    for (command, help) in &Helps::new().of_commands {
+        let title = format!("airlock {command}");
+        let section = sections.get(&*title);
+        let section = section.unwrap_or_else(|| panic!("docs/cli.md has no section `{title}`"));
+        let mut shown = table_flags(section);
+        for (name, group) in &sections {
+            if section.contains(&format!("(#{})", name.to_lowercase().replace(' ', "-"))) {
+                shown.extend(table_flags(group));
+            }
+        }
+        assert_eq!(shown, help_flags(help), "docs/cli.md, `{title}`");
+    }
+}
+
+/// The text below each heading of the second level.
+fn sections(text: &str) -> BTreeMap<&str, &str> {
+    let sections = text.split("\n## ").skip(1);
+    sections.filter_map(|it| it.split_once('\n')).collect()
+}
+
+/// The flags in the first column of a table.
+fn table_flags(section: &str) -> BTreeSet<String> {
+    let rows = section.lines().filter(|line| line.starts_with("| `-"));
+    let cells = rows.filter_map(|line| line.strip_prefix("| "));
+    let cells = cells.filter_map(|line| line.split(" | ").next());
+    cells
+        .flat_map(|cell| flags(&cell.replace('`', "")))
+        .collect()
+}
+
+/// The flags that a help text lists, except the one that prints it.
+fn help_flags(help: &str) -> BTreeSet<String> {
+    let lines = help.lines().map(str::trim_start);
+    let lines = lines.filter(|line| line.starts_with('-') && !line.starts_with("- "));
+    let columns = lines.filter_map(|line| line.split("  ").next());
+    let mut all: BTreeSet<String> = columns.flat_map(flags).collect();
+    all.retain(|flag| flag != "-h" && flag != "--help");
+    all
+}
+
+fn flags(text: &str) -> Vec<String> {
+    let words = text.split([' ', ',']).filter(|word| word.starts_with('-'));
+    words.map(str::to_owned).collect()
+}
+
+struct Helps {
+    of_commands: BTreeMap<String, String>,
+}
+
+impl Helps {
+    fn new() -> Self {
+        let home = Home::new();
+        let help = |command: &[&str]| {
+            home.run([command, &["--help"]].concat())
+                .expect_code(0)
+                .stdout
+        };
+        let mut of_commands = BTreeMap::new();
+        for command in named(&help(&[])) {
+            let text = help(&[&command]);
+            let inner = named(&text);
+            for inner in &inner {
+                of_commands.insert(format!("{command} {inner}"), help(&[&command, inner]));
+            }
+            if inner.is_empty() {
+                of_commands.insert(command, text);
+            }
+        }
+        assert!(of_commands.len() > 15, "{:?}", of_commands.keys());
+        Self { of_commands }
+    }
+
+    /// The flags of each command that a line shows.
+    fn check(&self, document: &str, line: &str) -> usize {
+        let line = line.replace("cargo run --quiet -- ", "airlock ");
+        let shown = line.split("airlock ").skip(1);
+        shown.map(|shown| self.check_one(document, shown)).sum()
+    }
+
+    fn check_one(&self, document: &str, shown: &str) -> usize {
+        // What follows in prose, or behind a comment, is not the command's.
+        let shown = shown.split(['`', '#', '|', '"']).next().unwrap_or_default();
+        let words: Vec<&str> = shown.split_whitespace().collect();
+        let name = |count: usize| words.get(..count).map(|it| it.join(" "));
+        let named = [name(2), name(1)].into_iter().flatten();
+        let Some(help) = named.filter_map(|it| self.of_commands.get(&it)).next() else {
+            return 0;
+        };
+        let flags = words
+            .iter()
+            .filter(|word| word.len() > 2 && word.starts_with("--"));
+        let flags = flags.map(|word| word.split(['=', ',']).next().unwrap());
+        flags.fold(0, |count, flag| {
+            let is_there = help.split_whitespace().any(|it| it == flag);
+            assert!(
+                is_there,
+                "{document} shows `{flag}` in `airlock {shown}`\n{help}"
+            );
+            count + 1
+        })
+    }
+}
+
+/// The commands that a help text lists.
+fn named(help: &str) -> Vec<String> {
+    let Some((_, list)) = help.split_once("Commands:\n") else {
+        return Vec::new();
+    };
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = names.filter_map(|line| line.split_whitespace().next());
+    names
+        .filter(|name| *name != "help")
+        .map(str::to_owned)
+        .collect()
+}

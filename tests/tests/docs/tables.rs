@@ -1,0 +1,86 @@
+//! Tables of the reference: limits, configuration keys, exit codes.
+
+use airlock::cli::exit;
+use airlock::config::SETTINGS;
+use airlock::core::limits::Limits;
+use tests::command::Home;
+
+use crate::pages;
+
+#[test]
+fn the_reference_and_the_help_have_every_limit_as_it_is() {
+    let reference = pages::read("docs/limits.md").text;
+    let help = Home::new().run(["run", "--help"]).expect_code(0).stdout;
+    let defaults = Limits::default();
+    for limit in &SETTINGS {
+        let flag = limit.flag.map(|it| format!("`{it}`")).unwrap_or_default();
+        let (name, value, what) = (limit.name, limit.show(&defaults), limit.what);
+        let row = format!("| `{name}` | {value} | {flag} | {what} |");
+        assert!(reference.contains(&row), "{row}");
+        if let Some(flag) = limit.flag {
+            let (_, told) = help.split_once(&format!("{flag} ")).unwrap();
+            let (_, default) = told.split_once("[default: ").unwrap();
+            assert!(default.starts_with(&format!("{value}]")), "{flag}: {value}");
+        }
+    }
+}
+
+/// An unknown key makes the program list the keys that it knows.
+#[test]
+fn every_key_of_the_configuration_file_is_documented() {
+    let home = Home::new();
+    let document = pages::read("docs/configuration.md").text;
+    let mut keys = 0;
+    for tables in [
+        "",
+        "[servers.a]",
+        "[rules]",
+        "[extract]\ncommand = 'a'",
+        "[labels.a]",
+        "[labels.a.tools.b]",
+    ] {
+        home.write("airlock.toml", format!("{tables}\nno_such_key = 1\n"));
+        let ended = home
+            .run(["run", "-e", "return 1", "--config", "airlock.toml"])
+            .expect_code(30)
+            .expect_stderr("unknown field `no_such_key`, expected");
+        let known = ended.stderr.split("expected").nth(1).unwrap();
+        let known = known.lines().next().unwrap();
+        for key in known.split('`').skip(1).step_by(2) {
+            let is_there = [
+                format!("`{key}`"),
+                format!("[{key}]"),
+                format!("[{key}."),
+                format!(".{key}."),
+            ];
+            let is_there = is_there.iter().any(|it| document.contains(it));
+            assert!(
+                is_there,
+                "docs/configuration.md lacks `{key}` of `{tables}`"
+            );
+            keys += 1;
+        }
+    }
+    assert!(keys > 40, "{keys} keys");
+}
+
+#[test]
+fn every_exit_code_is_documented() {
+    let reference = pages::read("docs/exit-codes.md").text;
+    for code in [
+        exit::DONE,
+        exit::INTERNAL,
+        exit::USAGE,
+        exit::SCRIPT_FAILED,
+        exit::LIMIT,
+        exit::DENIED,
+        exit::CONFIGURATION,
+        exit::JOURNAL,
+        exit::POLICY,
+        exit::LOCK,
+        exit::CANCELLED,
+    ] {
+        let row = format!("\n| {code} | ");
+        assert!(reference.contains(&row), "docs/exit-codes.md lacks{row}");
+    }
+}
