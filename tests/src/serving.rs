@@ -82,6 +82,11 @@ impl Serving {
         format!("http://{}/mcp", self.address)
     }
 
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// A request with these headers beside those that every request has.
     #[must_use]
     pub fn request(&self, verb: &str, headers: &[(&str, &str)], body: &str) -> Page {

@@ -56,6 +56,11 @@ impl StdioHost {
         host
     }
 
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The result of a request; an error fails the test.
     pub fn request(&mut self, method: &str, params: &Value) -> Value {
         let id = self.ask(method, params);

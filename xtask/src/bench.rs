@@ -55,6 +55,30 @@ pub(crate) fn serve() -> Result<()> {
     Ok(())
 }
 
+/// Scripts made from the grammar, likewise: what each takes, and what a good session beside them.
+pub(crate) fn hostile(words: &[&str]) -> Result<()> {
+    let count = match words {
+        [] => 100_000,
+        [count] => count.replace([',', '_'], "").parse::<u64>()?,
+        _ => bail!("`bench hostile` takes one number"),
+    };
+    let binary = ours::shipped()?;
+    let status = Command::new("cargo")
+        .args(["test", "--quiet", "-p", "tests"])
+        .args(["--test", "generated_scripts", "--", "--nocapture"])
+        .args(["--test-threads", "1"])
+        .env("AIRLOCK_BIN", binary)
+        .env("AIRLOCK_MEASURED", "1")
+        .env("AIRLOCK_SCRIPTS", count.to_string())
+        .current_dir(paths::root())
+        .status()
+        .context("cargo could not be started")?;
+    if !status.success() {
+        bail!("a hostile script takes more than it may, or holds up others");
+    }
+    Ok(())
+}
+
 /// What a reviewer waits for, likewise.
 pub(crate) fn workbench() -> Result<()> {
     let binary = ours::shipped()?;

@@ -22,6 +22,7 @@ usage: cargo xtask COMMAND
   bench engine [--quick] [NAME…] run 14 workloads in the guest and in quickjs-emscripten
   bench search                   how well and how fast search finds labelled tools of a corpus
   bench serve                    how soon a thousand tools of twelve servers are found
+  bench hostile [COUNT]          what COUNT (100,000) hostile scripts take, and a good session beside them
   bench workbench                what a reviewer waits for, with 300 rules over 300 tools
   bench tokens [FILE…]           count the tokens of declarations beside those of the JSON
   bench replay                   play recorded tasks and attacks against the shipped policies
@@ -59,6 +60,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["bench", "engine", rest @ ..] => bench::workloads::run(rest),
         ["bench", "search"] => bench::search(),
         ["bench", "serve"] => bench::serve(),
+        ["bench", "hostile", rest @ ..] => bench::hostile(rest),
         ["bench", "tokens", rest @ ..] => bench::tokens::run(rest),
         ["bench", "replay"] => bench::replay(),
         ["bench", "workbench"] => bench::workbench(),

@@ -1,0 +1,46 @@
+//! What the operating system says of the broker's process: memory and processor time.
+
+use std::time::Duration;
+
+/// The processes of this machine count processor time in hundredths of a second.
+const TICK: Duration = Duration::from_millis(10);
+
+/// A process that is measured from outside.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Process(pub(crate) u32);
+
+impl Process {
+    /// Processor time since the process started; `None` where there is no `/proc`, or no process.
+    pub(crate) fn cpu(self) -> Option<Duration> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0)).ok()?;
+        // The name of the program stands in parentheses and may contain anything.
+        let (_, fields) = stat.rsplit_once(')')?;
+        let fields: Vec<&str> = fields.split_whitespace().collect();
+        let ticks: u32 = [fields.get(11)?, fields.get(12)?]
+            .into_iter()
+            .map(|it| it.parse::<u32>())
+            .sum::<Result<_, _>>()
+            .ok()?;
+        Some(TICK * ticks)
+    }
+
+    pub(crate) fn resident_bytes(self) -> Option<u64> {
+        self.status("VmRSS:")
+    }
+
+    /// The most memory since [`Process::forget_peak`].
+    pub(crate) fn peak_bytes(self) -> Option<u64> {
+        self.status("VmHWM:")
+    }
+
+    pub(crate) fn forget_peak(self) {
+        let _ = std::fs::write(format!("/proc/{}/clear_refs", self.0), "5");
+    }
+
+    fn status(self, field: &str) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0)).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix(field))?;
+        let kib: u64 = line.trim().trim_end_matches(" kB").parse().ok()?;
+        Some(kib * 1024)
+    }
+}
