@@ -5,7 +5,6 @@
 //! Start at [`Broker::builder`].
 
 pub mod approver;
-mod base64;
 mod broker;
 pub mod carrier;
 pub mod cli;

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::kept::Kept;
-use crate::base64;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 
 /// Of one value; those behind them stay what they are, and so the value is cut as a long text.
 const BINARIES_MAX: usize = 32;
@@ -58,7 +58,7 @@ fn binary(members: &Map<String, Value>) -> Option<(&'static str, Kept)> {
         true => "data",
         false => text("uri").map(|_| "blob")?,
     };
-    let bytes = base64::decode(text(key)?)?;
+    let bytes = BASE64_STANDARD.decode(text(key)?).ok()?;
     let kept = Kept::Binary {
         bytes: bytes.into(),
         mime: mime(text("mimeType").unwrap_or(UNKNOWN)).into(),

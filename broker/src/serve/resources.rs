@@ -10,7 +10,7 @@ use super::meta;
 use super::request::Request;
 use super::rpc::{self, Refusal};
 use super::shelf::Shelf;
-use crate::base64;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 
 const NAME: &str = "tool_descriptions";
 const TITLE: &str = "Tool descriptions - required before a tool is called";
@@ -138,7 +138,7 @@ fn page(text: &str, uri: &str) -> Result<Value, Refusal> {
 /// A part of something that is no text.
 fn part(bytes: &[u8], mime: &str, uri: &str) -> Result<Value, Refusal> {
     let Range { from, end, length } = Range::of(bytes.len(), RANGE_BYTES_MAX, query_of(uri))?;
-    let shown = base64::encode(bytes.get(from..end).unwrap_or_default());
+    let shown = BASE64_STANDARD.encode(bytes.get(from..end).unwrap_or_default());
     let shown = json!({"mimeType": mime, "blob": shown});
     Ok(with_next(shown, uri, (from, end, bytes.len()), length))
 }

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use crate::base64;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 
 const MARK: &str = "x-mcp-header";
 
@@ -155,7 +155,7 @@ pub(crate) fn encoded(text: &str) -> String {
     if safe && bare {
         return text.to_owned();
     }
-    format!("=?base64?{}?=", base64::encode(text.as_bytes()))
+    format!("=?base64?{}?=", BASE64_STANDARD.encode(text.as_bytes()))
 }
 
 #[cfg(test)]

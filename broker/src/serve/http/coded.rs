@@ -2,7 +2,7 @@
 
 use axum::http::HeaderMap;
 
-use crate::base64;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 
 pub(super) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
@@ -16,6 +16,6 @@ pub(super) fn decoded(headers: &HeaderMap, name: &str) -> Option<String> {
         .and_then(|it| it.strip_suffix("?="));
     match coded {
         None => Some(said.to_owned()),
-        Some(coded) => String::from_utf8(base64::decode(coded)?).ok(),
+        Some(coded) => String::from_utf8(BASE64_STANDARD.decode(coded).ok()?).ok(),
     }
 }

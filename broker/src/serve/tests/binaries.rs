@@ -1,7 +1,7 @@
 //! What a script returns and is no text stays behind an address of its own.
 
 use super::*;
-use crate::base64;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 
 async fn host(way: Way) -> Host {
     let settings = Settings {
@@ -56,7 +56,11 @@ async fn a_picture_can_be_read_in_ranges_of_its_bytes() {
         loop {
             let page = host.request("resources/read", json!({"uri": next})).await;
             let page = page.unwrap()["contents"].clone();
-            read.extend(base64::decode(page[0]["blob"].as_str().unwrap()).unwrap());
+            read.extend(
+                BASE64_STANDARD
+                    .decode(page[0]["blob"].as_str().unwrap())
+                    .unwrap(),
+            );
             let told = &page[0]["_meta"]["dev.airlock/page"];
             assert_eq!(told["bytes"], 30_000, "{told}");
             let Some(following) = page[1]["uri"].as_str() else {
