@@ -21,17 +21,17 @@ use crate::render;
 
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct ApprovalOptions {
-    /// Who is asked: terminal, web, command:CMD, or never [default: as the
-    /// configuration says, else terminal, when there is one]
+    /// Who approves calls: terminal, web, command:CMD, or never [default: the configured approver,
+    /// else the terminal if there is one]
     #[arg(long, value_name = "WHO")]
     approver: Option<String>,
-    /// Nobody is asked, and what no rule allows is denied
+    /// Ask no one: calls that no rule allows are denied
     #[arg(long, conflicts_with = "approver")]
     no_ask: bool,
-    /// A file of grants that somebody has signed; `--approver never` prints such a file
+    /// Use a file of approved grants; `--approver never` prints such a file
     #[arg(long = "grant", value_name = "FILE")]
     grants: Vec<PathBuf>,
-    /// Runs of one session share its labels, disclosures and grants
+    /// Name of a session; runs of one session share labels, disclosures and grants
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
 }

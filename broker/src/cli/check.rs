@@ -19,18 +19,18 @@ use crate::tsc::Compiler;
 
 #[derive(Debug, Args)]
 pub(super) struct CheckOptions {
-    /// The script's file, or `-` for stdin
+    /// Script file, or `-` for stdin
     #[arg(value_name = "SCRIPT")]
     script: Option<PathBuf>,
-    /// The script itself
+    /// Script text
     #[arg(short = 'e', value_name = "CODE", allow_hyphen_values = true)]
     code: Option<String>,
     #[command(flatten, next_help_heading = "Servers")]
     servers: ServerOptions,
-    /// Tools from a saved `tools/list` result, without connecting
+    /// Read tools from a saved tools/list result instead of connecting to servers
     #[arg(long, value_name = "[NAME=]FILE", help_heading = "Servers")]
     from: Vec<String>,
-    /// The engine that the script is meant for: boa or quickjs [default: boa]
+    /// Script engine to check for: boa or quickjs [default: boa]
     #[arg(long, value_name = "NAME")]
     engine: Option<String>,
     #[command(flatten)]

@@ -23,11 +23,11 @@ const FOLDER: &str = "tool_descriptions";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DescriptionsCommand {
-    /// Write a file for each tool of the servers, and renew those that nobody edited
+    /// Write a file for each tool of the servers; updates files that were not edited
     Pull(pull::PullOptions),
-    /// Look whether the files can be used and still fit what the servers say
+    /// Check that the files are valid and still match the servers' descriptions
     Check(check::CheckOptions),
-    /// Propose types for results from recorded runs, for tools whose servers declare none
+    /// Propose result types from recorded runs, for tools without an output schema
     Observe(observe::ObserveOptions),
 }
 

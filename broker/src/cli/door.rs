@@ -14,13 +14,13 @@ use crate::upstream::Secret;
 
 #[derive(Debug, Args)]
 pub(super) struct DoorOptions {
-    /// Serve many hosts over streamable HTTP at this address, such as 127.0.0.1:8080
+    /// Serve hosts over streamable HTTP at this address, for example 127.0.0.1:8080
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
-    /// The token that every host has to send; AIRLOCK_HTTP_TOKEN is another place for it
+    /// File with the bearer token that hosts must send; or set AIRLOCK_HTTP_TOKEN
     #[arg(long, value_name = "FILE", requires = "http")]
     http_token_file: Option<PathBuf>,
-    /// The URL under which hosts know this server, which their OAuth tokens have to be for
+    /// Public URL of this server; OAuth tokens must be issued for it
     #[arg(
         long,
         value_name = "URL",
@@ -31,19 +31,19 @@ pub(super) struct DoorOptions {
         conflicts_with = "http_token_file"
     )]
     oauth_resource: Option<String>,
-    /// The authorization server that gives hosts their tokens
+    /// Authorization server that issues tokens to hosts
     #[arg(long, value_name = "URL", requires = "oauth_resource")]
     oauth_issuer: Option<String>,
-    /// Where tokens are looked up (RFC 7662)
+    /// Token introspection endpoint (RFC 7662)
     #[arg(long, value_name = "URL", requires = "oauth_resource")]
     oauth_introspection: Option<String>,
-    /// Under which name we look them up
+    /// Client id for token introspection
     #[arg(long, value_name = "ID", requires = "oauth_resource")]
     oauth_client: Option<String>,
-    /// The secret that goes with it; AIRLOCK_OAUTH_SECRET is another place for it
+    /// File with the client secret for token introspection; or set AIRLOCK_OAUTH_SECRET
     #[arg(long, value_name = "FILE", requires = "oauth_resource")]
     oauth_secret_file: Option<PathBuf>,
-    /// A scope that every token needs; may be given several times
+    /// Scope that every token needs; may be repeated
     #[arg(long, value_name = "NAME", requires = "oauth_resource")]
     oauth_scope: Vec<String>,
 }

@@ -16,27 +16,27 @@ use crate::shared_file::{SharedError, SharedFile};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum GrantsCommand {
-    /// The grants of all sessions and projects
+    /// List the grants of all sessions and projects
     List {
-        /// Of one session only
+        /// List grants of this session only
         #[arg(long, value_name = "NAME")]
         session: Option<String>,
-        /// Those that are used up, expired or revoked too
+        /// Include grants that are used up, expired or revoked
         #[arg(long)]
         all: bool,
         #[command(flatten)]
         common: StateView,
     },
-    /// What one grant is bound to
+    /// Show one grant and its conditions
     Show {
-        /// The grant's id, or its beginning
+        /// Grant id, or the start of it
         grant: String,
         #[command(flatten)]
         common: StateView,
     },
-    /// Take a grant back: it allows nothing from now on
+    /// Revoke a grant
     Revoke {
-        /// The grant's id, or its beginning
+        /// Grant id, or the start of it
         grant: String,
         #[command(flatten)]
         common: StateView,

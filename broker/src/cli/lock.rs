@@ -20,13 +20,13 @@ const FILE: &str = "airlock.lock";
 
 #[derive(Debug, Args)]
 pub(super) struct LockOptions {
-    /// Show what has changed since, and write nothing
+    /// Show changes since the lock file was written, and write nothing
     #[arg(value_name = "diff", value_enum)]
     action: Option<Action>,
-    /// Write nothing, and exit with 33 when anything has changed
+    /// Write nothing, and exit with 33 if anything has changed
     #[arg(long, conflicts_with = "action")]
     check: bool,
-    /// Forget the servers that are in the lock file and are not configured any more
+    /// Remove servers from the lock file that are no longer configured
     #[arg(long)]
     prune: bool,
     #[command(flatten, next_help_heading = "Servers")]

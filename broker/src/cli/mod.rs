@@ -34,7 +34,7 @@ use crate::config::Environment;
 use crate::render::escape;
 use screen::Screen;
 
-/// A sandbox broker for MCP: one script, one cage, every call decided and recorded.
+/// Run scripts that call MCP tools in a sandbox; every call is decided and recorded.
 #[derive(Debug, Parser)]
 #[command(name = "airlock", version, max_term_width = 100)]
 struct Cli {
@@ -46,29 +46,29 @@ struct Cli {
 enum Command {
     /// Run a script
     Run(Box<run::RunOptions>),
-    /// Serve all tools to agent hosts as one MCP server, on stdio or over HTTP
+    /// Serve all tools to agent hosts as one MCP server, over stdio or HTTP
     Serve(Box<serve::ServeOptions>),
-    /// Find what is wrong with a script, without running it
+    /// Check a script for errors without running it
     Check(Box<check::CheckOptions>),
-    /// Print what a script may call, as TypeScript declarations
+    /// Print the tools that a script can call, as TypeScript declarations
     Types(Box<types::TypesOptions>),
-    /// Keep the folder of tool files, which add to what servers say of their tools
+    /// Manage tool files, which add to the servers' tool descriptions
     #[command(subcommand)]
     Descriptions(descriptions::DescriptionsCommand),
-    /// Pin what servers say of their tools; accept, show or check what has changed
+    /// Pin tool descriptions in a lock file; accept, show or check changes
     Lock(Box<lock::LockOptions>),
-    /// Check policies, and hold them against their cases
+    /// Check and test policies
     #[command(subcommand)]
     Policy(policy::PolicyCommand),
-    /// Look at the journals of runs
+    /// List, show and verify recorded runs
     #[command(subcommand)]
     Runs(runs::RunsCommand),
-    /// Look at the grants that runs share, and take them back
+    /// List, show and revoke grants
     #[command(subcommand)]
     Grants(grants::GrantsCommand),
-    /// Serve the demo tools on stdio, as an MCP server
+    /// Serve the demo tools as an MCP server over stdio
     DemoServer,
-    /// Show the engines that scripts run in
+    /// List the script engines
     Engines(engines::EnginesOptions),
 }
 

@@ -10,28 +10,28 @@ use crate::config::{Config, Environment, Flags};
 /// Which servers there are.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct ServerOptions {
-    /// A server: NAME=COMMAND… (a command line) or NAME=https://… (streamable HTTP)
+    /// Add a server: NAME=COMMAND… (a command line) or NAME=https://… (streamable HTTP)
     #[arg(long = "server", value_name = "NAME=TARGET")]
     servers: Vec<String>,
-    /// A file in the conventional {"mcpServers": {…}} form
+    /// Read servers from a JSON file in the usual {"mcpServers": {…}} form
     #[arg(long = "mcp-config", value_name = "FILE")]
     mcp_configs: Vec<PathBuf>,
-    /// An airlock.toml: servers, rules, labels, limits
+    /// Read an airlock.toml: servers, rules, labels, limits
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// What servers and tools read and write, as a file of labels
+    /// Read a label file: which data servers and tools read and write
     #[arg(long, value_name = "FILE")]
     labels: Vec<PathBuf>,
-    /// Adds the embedded demo server as `demo`
+    /// Add the built-in demo server as `demo`
     #[arg(long)]
     demo: bool,
-    /// A folder of tool files, SERVER/TOOL.json, that add to what servers say
+    /// Read a folder of tool files (SERVER/TOOL.json) that add to the servers' descriptions
     #[arg(long, value_name = "FOLDER")]
     pub(super) descriptions: Option<PathBuf>,
-    /// The lock file: what servers say of their tools must be what was accepted there
+    /// Use this lock file: tool descriptions must match the ones accepted in it
     #[arg(long, value_name = "FILE")]
     pub(super) lock: Option<PathBuf>,
-    /// Goes on without the servers that cannot be reached
+    /// Continue without servers that cannot be reached
     #[arg(long)]
     pub(super) skip_unreachable: bool,
 }
@@ -39,19 +39,20 @@ pub(super) struct ServerOptions {
 /// What may happen. The order does not matter; the strictest rule wins.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct RuleOptions {
-    /// Calls that are made without asking, such as 'fs.read_*'
+    /// Allow calls that match, without asking; for example 'fs.read_*'
     #[arg(long, value_name = "PATTERN")]
     allow: Vec<String>,
-    /// Calls that somebody is asked about
+    /// Ask a person about calls that match
     #[arg(long, value_name = "PATTERN")]
     ask: Vec<String>,
-    /// Calls that are not made
+    /// Deny calls that match
     #[arg(long, value_name = "PATTERN")]
     deny: Vec<String>,
-    /// A folder of rules in Cedar: what they do not permit is denied, and patterns only tighten
+    /// Read a folder of Cedar rules: calls that no rule permits are denied; --allow, --ask and
+    /// --deny can only tighten
     #[arg(long = "policy", value_name = "FOLDER")]
     policies: Vec<PathBuf>,
-    /// A folder of rules that may forbid and never permit, such as one found in a project
+    /// Read a folder of Cedar rules that can only forbid, such as one found in a project
     #[arg(long, value_name = "FOLDER")]
     tighten: Vec<PathBuf>,
 }
@@ -59,7 +60,7 @@ pub(super) struct RuleOptions {
 /// By what tools are found.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct SearchOptions {
-    /// A folder with a model2vec model, so that search also knows words of one meaning
+    /// Use the model2vec model in this folder, so that search also finds synonyms
     #[arg(long, value_name = "FOLDER")]
     pub(super) embeddings: Option<PathBuf>,
 }
@@ -67,10 +68,10 @@ pub(super) struct SearchOptions {
 /// What is asked besides about a script.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct TscOptions {
-    /// The TypeScript compiler that is asked about the script [default: a native one on PATH]
+    /// TypeScript compiler that checks the script [default: a native one on PATH]
     #[arg(long, value_name = "PATH", conflicts_with = "no_tsc")]
     tsc: Option<PathBuf>,
-    /// Asks no TypeScript compiler
+    /// Do not run a TypeScript compiler
     #[arg(long)]
     no_tsc: bool,
 }
@@ -78,25 +79,25 @@ pub(super) struct TscOptions {
 /// None is unlimited.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct LimitOptions {
-    /// The run's clock, sleeps included [default: 30s]
+    /// Maximum duration of the run, including sleeps [default: 30s]
     #[arg(long, value_name = "DURATION")]
     timeout: Option<String>,
-    /// Memory of the sandbox [default: 256MiB]
+    /// Maximum memory of the sandbox [default: 256MiB]
     #[arg(long, value_name = "SIZE")]
     memory: Option<String>,
-    /// Calls of one run [default: 1000]
+    /// Maximum number of calls in one run [default: 1000]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_calls: Option<String>,
-    /// Calls at the same time [default: 16]
+    /// Maximum number of concurrent calls [default: 16]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_in_flight: Option<String>,
-    /// Console output that is kept [default: 256KiB]
+    /// Maximum console output kept [default: 256KiB]
     #[arg(long, value_name = "SIZE")]
     max_output: Option<String>,
-    /// One call, until its reply [default: 1m]
+    /// Maximum duration of one call [default: 1m]
     #[arg(long, value_name = "DURATION")]
     call_timeout: Option<String>,
-    /// Any limit by its name, such as cpu=5s; docs/limits.md lists them
+    /// Set any limit by name, for example cpu=5s; docs/limits.md lists all limits
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     limits: Vec<String>,
 }
@@ -104,7 +105,7 @@ pub(super) struct LimitOptions {
 /// Where the journal goes.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct StateOptions {
-    /// Where journals are kept [default: the XDG state directory]
+    /// Folder for journals and other state [default: the XDG state directory]
     #[arg(long, value_name = "FOLDER")]
     pub(super) state_dir: Option<PathBuf>,
 }

@@ -32,17 +32,18 @@ use replay::ReplayOptions;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PolicyCommand {
-    /// Read rules and hold them against tools: names, types, labels, annotations
+    /// Check rules against tools: names, types, labels, annotations
     Check(Box<CheckOptions>),
-    /// Decide the cases in *.cases.toml beside the rules; each rule must decide one
+    /// Run the test cases in *.cases.toml beside the rules; each rule must decide a case
     Test(TestOptions),
-    /// Why a call was decided as it was, or would be
+    /// Explain the decision about a recorded or a given call
     Explain(Box<ExplainOptions>),
-    /// What may ever become of calls of a tool, with an example or a proof that there is none
+    /// Find every possible decision about a tool's calls, with an example or a proof that none
+    /// exists
     Can(Box<CanOptions>),
-    /// What a change of rules lets through or takes away; ends with 32 when it lets more through
+    /// Compare two versions of rules; exits with 32 if the new one allows more
     Diff(Box<DiffOptions>),
-    /// How the calls of recorded runs would be decided now
+    /// Decide the calls of recorded runs again with current rules
     Replay(Box<ReplayOptions>),
 }
 

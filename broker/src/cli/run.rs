@@ -28,10 +28,10 @@ const CLOSE_WALL: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Args)]
 pub(super) struct RunOptions {
-    /// The script's file, or `-` for stdin
+    /// Script file, or `-` for stdin
     #[arg(value_name = "SCRIPT")]
     script: Option<PathBuf>,
-    /// The script itself
+    /// Script text
     #[arg(short = 'e', value_name = "CODE", allow_hyphen_values = true)]
     code: Option<String>,
     #[command(flatten, next_help_heading = "Servers")]
@@ -40,7 +40,7 @@ pub(super) struct RunOptions {
     rules: RuleOptions,
     #[command(flatten, next_help_heading = "Tools")]
     search: SearchOptions,
-    /// What is certainly wrong with the script stops the run, or is said and runs [default: stop]
+    /// Whether definite script errors stop the run or are only reported [default: stop]
     #[arg(long, value_enum, default_value_t = CheckMode::Stop, hide_default_value = true, value_name = "MODE", help_heading = "Run")]
     check: CheckMode,
     #[command(flatten, next_help_heading = "Run")]
@@ -49,7 +49,7 @@ pub(super) struct RunOptions {
     approval: ApprovalOptions,
     #[command(flatten, next_help_heading = "Limits")]
     limits: LimitOptions,
-    /// The script's global `input`, as JSON or @FILE
+    /// Value of the script's global `input`, as JSON or @FILE
     #[arg(
         long,
         value_name = "JSON",
@@ -57,24 +57,25 @@ pub(super) struct RunOptions {
         allow_hyphen_values = true
     )]
     input: Option<String>,
-    /// Everything random that the script sees follows from this number
+    /// Seed for the script's random numbers
     #[arg(long, value_name = "N", help_heading = "Run")]
     seed: Option<u64>,
     #[command(flatten, next_help_heading = "Journal")]
     state: StateOptions,
-    /// When the journal is synced to the disk: always, writes or never [default: writes]
+    /// When to sync the journal to disk: always, writes or never [default: writes]
     #[arg(long, value_name = "WHEN", help_heading = "Journal")]
     fsync: Option<String>,
-    /// Keys of arguments that a tool neither names nor forbids: warn or refuse [default: warn]
+    /// How to treat argument keys that a tool's schema does not name: warn or refuse [default:
+    /// warn]
     #[arg(long, value_name = "WHAT", help_heading = "Run")]
     unknown_keys: Option<String>,
-    /// The engine that runs scripts: boa or quickjs [default: boa]
+    /// Script engine: boa or quickjs [default: boa]
     #[arg(long, value_name = "NAME", help_heading = "Run")]
     engine: Option<String>,
     /// Print one JSON object: status, value, error, console, calls, usage
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
-    /// Nothing on stderr but console lines, questions and problems
+    /// Print only console lines, questions and problems to stderr
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
 }

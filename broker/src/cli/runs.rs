@@ -21,24 +21,24 @@ const LISTS_RUNS: &str = "`airlock runs list` lists the runs that there are";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum RunsCommand {
-    /// The latest runs, newest first
+    /// List the latest runs, newest first
     List {
-        /// How many
+        /// Number of runs to list
         #[arg(long, short = 'n', default_value_t = 20)]
         number: usize,
         #[command(flatten)]
         common: StateView,
     },
-    /// What one run did
+    /// Show one run and its calls
     Show {
-        /// The run's id, or its beginning
+        /// Run id, or the start of it
         run: String,
         #[command(flatten)]
         common: StateView,
     },
-    /// Whether a run's journal is whole, and which calls are in doubt
+    /// Verify journal integrity and list calls with unknown outcome
     Verify {
-        /// The run's id, its beginning, or a journal's file (.jsonl); all runs when there is none
+        /// Run id, the start of it, or a journal file (.jsonl) [default: all runs]
         run: Option<String>,
         #[command(flatten)]
         common: StateView,

@@ -37,13 +37,13 @@ pub(super) struct ServeOptions {
     search: SearchOptions,
     #[command(flatten, next_help_heading = "Transport")]
     door: DoorOptions,
-    /// What stands in the list of tools besides search, details and scripts
+    /// Which tools to list besides search_tools, get_tool_details and run_script
     #[arg(long, value_enum, default_value_t = Listed::Code, help_heading = "Tools")]
     tools: Listed,
-    /// When full descriptions are shown: auto decides by their share of the context
+    /// When to send full descriptions; auto decides by their share of the context
     #[arg(long, value_enum, default_value_t = Shown::Auto, help_heading = "Tools")]
     disclosure: Shown,
-    /// The context of the model, in tokens
+    /// Size of the model's context, in tokens
     #[arg(
         long,
         value_name = "N",
@@ -51,7 +51,7 @@ pub(super) struct ServeOptions {
         help_heading = "Tools"
     )]
     context_tokens: u64,
-    /// Share of the context that descriptions may take at once, in percent
+    /// Largest share of the context for full descriptions, in percent
     #[arg(
         long,
         value_name = "PERCENT",
@@ -59,7 +59,7 @@ pub(super) struct ServeOptions {
         help_heading = "Tools"
     )]
     disclosure_share: u64,
-    /// How long after a start requests wait for servers that were never seen
+    /// How long the first requests wait for servers that have never connected
     #[arg(
         long,
         value_name = "TIME",
@@ -67,8 +67,8 @@ pub(super) struct ServeOptions {
         help_heading = "Servers"
     )]
     start_wait: String,
-    /// What servers behind airlock may ask of the host in the middle of a call, where it can,
-    /// and whether it hears what they log [default: elicitation,sampling]
+    /// Requests that servers may make of the host during a call, if the host supports them, and
+    /// whether their log messages are passed on [default: elicitation,sampling]
     #[arg(
         long,
         value_enum,
@@ -77,49 +77,49 @@ pub(super) struct ServeOptions {
         help_heading = "Servers"
     )]
     pass: Option<Vec<Passed>>,
-    /// Prompts and resources of a server, for hosts: SERVER, SERVER.prompts or SERVER.resources.
-    /// No rule decides what of them is read
+    /// Offer a server's prompts and resources to hosts: SERVER, SERVER.prompts or SERVER.resources.
+    /// Rules do not apply to them
     #[arg(long, value_name = "WHAT", help_heading = "Servers")]
     offer: Vec<String>,
-    /// Print what a host may put into its system prompt, and do nothing else
+    /// Print a text for the host's system prompt, and exit
     #[arg(long, help_heading = "Tools")]
     print_system_prompt: bool,
     #[command(flatten, next_help_heading = "Limits")]
     limits: LimitOptions,
     #[command(flatten, next_help_heading = "Journal")]
     state: StateOptions,
-    /// When the journal is synced to the disk: always, writes or never [default: writes]
+    /// When to sync the journal to disk: always, writes or never [default: writes]
     #[arg(long, value_name = "WHEN", help_heading = "Journal")]
     fsync: Option<String>,
-    /// The engine that runs scripts: boa or quickjs [default: boa]
+    /// Script engine: boa or quickjs [default: boa]
     #[arg(long, value_name = "NAME", help_heading = "Limits")]
     engine: Option<String>,
-    /// Nothing on stderr but problems
+    /// Print only problems to stderr
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Listed {
-    /// Nothing: tools are called in scripts
+    /// No others: scripts call the tools
     Code,
-    /// Every tool in a short form, to be called directly
+    /// Every tool with a short description, to be called directly
     Progressive,
-    /// call_tool alone, so that the list never changes
+    /// Only call_tool, so that the list never changes
     Stable,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Passed {
-    /// A form or an address for the person
+    /// Ask the user to fill in a form or open an address
     Elicitation,
-    /// A text of its model
+    /// Ask the host's model for a text
     Sampling,
-    /// The folders that it works in
+    /// Ask for the host's working folders
     Roots,
-    /// What they log, from the level on that the host wants
+    /// Pass on log messages, from the level that the host sets
     Logging,
-    /// Nothing at all
+    /// Nothing
     None,
 }
 

@@ -25,16 +25,17 @@ use crate::render::escape;
 
 #[derive(Debug, Args)]
 pub(super) struct TypesOptions {
-    /// Only these tools, such as 'fs.read_*' [default: all]
+    /// Print only these tools, for example 'fs.read_*' [default: all]
     #[arg(value_name = "PATTERN")]
     patterns: Vec<String>,
-    /// How much is said about each tool
+    /// How much to print about each tool
     #[arg(long, value_enum, default_value_t = Detail::Full)]
     detail: Detail,
-    /// TypeScript declarations, shapes as JSON, or Rust types for a program that embeds airlock
+    /// Output format: TypeScript declarations, JSON, or Rust types for a program that embeds
+    /// airlock
     #[arg(long, value_enum, default_value_t = Format::Ts)]
     format: Format,
-    /// A saved answer to tools/list instead of servers: [NAME=]FILE; nothing is connected to
+    /// Read tools from a saved tools/list result ([NAME=]FILE) instead of connecting to servers
     #[arg(long, value_name = "FILE")]
     from: Vec<String>,
     #[command(flatten, next_help_heading = "Servers")]

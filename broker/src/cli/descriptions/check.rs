@@ -20,7 +20,7 @@ use crate::tool_files::{self, Loadable, Loaded};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct CheckOptions {
-    /// The folder [default: the configured one, else tool_descriptions]
+    /// Folder to check [default: the configured folder, else tool_descriptions]
     #[arg(value_name = "FOLDER")]
     folder: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Servers")]

@@ -24,13 +24,13 @@ use crate::tool_files::{Loaded, Written};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ObserveOptions {
-    /// Runs by their ids, or the beginnings of them
+    /// Run ids, or the start of run ids
     #[arg(value_name = "RUN")]
     runs: Vec<String>,
-    /// All runs that have a journal
+    /// Use all runs that have a journal
     #[arg(long, conflicts_with = "runs")]
     all: bool,
-    /// Write the proposals into tool files here, for tools that have no type of their own
+    /// Write the proposals into tool files in this folder, for tools without a result type
     #[arg(long, value_name = "FOLDER")]
     to: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Servers")]

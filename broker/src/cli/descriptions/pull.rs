@@ -22,13 +22,13 @@ const SOURCES: &str = "--server, --mcp-config, --config and --demo say which ser
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PullOptions {
-    /// Only these servers [default: all that are configured]
+    /// Pull only these servers [default: all configured servers]
     #[arg(value_name = "SERVER")]
     only: Vec<String>,
-    /// Where the files go [default: the configured folder, else tool_descriptions]
+    /// Folder for the files [default: the configured folder, else tool_descriptions]
     #[arg(long, value_name = "FOLDER")]
     to: Option<PathBuf>,
-    /// The edited files have been compared with what the servers say now: note that in them
+    /// Record in the edited files that you have compared them with the current descriptions
     #[arg(long)]
     accept: bool,
     #[command(flatten, next_help_heading = "Servers")]

@@ -18,10 +18,10 @@ use crate::render::{Sarif, SarifLevel, SarifResult, counted, escape};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct CanOptions {
-    /// SERVER.TOOL, with * for any characters [default: all tools]
+    /// SERVER.TOOL, where * matches any characters [default: all tools]
     #[arg(value_name = "TOOL")]
     tool: Option<String>,
-    /// Only whether a call can be made without anybody being asked
+    /// Only report whether a call can be allowed without asking a person
     #[arg(long)]
     auto: bool,
     /// Folders of rules

@@ -23,27 +23,27 @@ const ENDING: &str = "cases.toml";
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TestOptions {
-    /// Folders of rules with their cases
+    /// Folders that contain rules and their cases
     #[arg(value_name = "FOLDER", required = true)]
     folders: Vec<PathBuf>,
-    /// How it is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
     format: TestFormat,
-    /// The same as --format json
+    /// Same as --format json
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 enum TestFormat {
-    /// For a person
+    /// Plain text
     #[default]
     Text,
     /// One JSON object
     Json,
     /// SARIF 2.1.0
     Sarif,
-    /// JUnit's XML
+    /// JUnit XML
     Junit,
 }
 

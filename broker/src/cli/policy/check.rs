@@ -25,10 +25,10 @@ pub(in crate::cli) struct CheckOptions {
     /// Folders of rules, or single files
     #[arg(value_name = "FOLDER", required = true)]
     folders: Vec<PathBuf>,
-    /// A warning that is known and meant so, in all rules or in one; it may not be an error
+    /// Ignore a warning, in all rules or in one rule; errors cannot be ignored
     #[arg(long, value_name = "CODE[:RULE]")]
     except: Vec<String>,
-    /// A file of grants, as `airlock run` takes it; what is wrong with one is found too
+    /// Also check a file of grants, as `airlock run --grant` takes it
     #[arg(long = "grant", value_name = "FILE")]
     grants: Vec<PathBuf>,
     #[command(flatten)]

@@ -18,16 +18,16 @@ use crate::render::{Sarif, SarifLevel, SarifResult, counted, escape};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct DiffOptions {
-    /// The folder of rules as it was
+    /// Folder with the old rules
     #[arg(value_name = "OLD")]
     old: PathBuf,
-    /// The folder of rules as it is to be
+    /// Folder with the new rules
     #[arg(value_name = "NEW")]
     new: PathBuf,
-    /// Only these tools: SERVER.TOOL, with * for any characters
+    /// Compare only these tools: SERVER.TOOL, where * matches any characters
     #[arg(long, value_name = "TOOL")]
     tool: Option<String>,
-    /// What is not proved not to be widened counts as widened
+    /// Count a tool as widened unless a proof shows that it is not
     #[arg(long)]
     require_proof: bool,
     #[command(flatten)]

@@ -39,11 +39,11 @@ const BOUNDS: Bounds = Bounds {
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct ExplainOptions {
-    /// RUN:CALL or FILE.jsonl:CALL for a call in a journal; for another one {"tool": …, "args": …,
-    /// "facts": …}, or @FILE with that in it
+    /// A recorded call as RUN:CALL or FILE.jsonl:CALL; or any call as {"tool": …, "args": …,
+    /// "facts": …}, or @FILE that contains it
     #[arg(value_name = "CALL")]
     call: String,
-    /// Folders of rules that decide a call which is in no journal
+    /// Folders of rules that decide a call that is not recorded
     #[arg(long = "policy", value_name = "FOLDER")]
     folders: Vec<PathBuf>,
     #[command(flatten)]

@@ -12,7 +12,7 @@ use crate::render::{self, Sarif};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(super) enum Format {
-    /// For a person
+    /// Plain text
     #[default]
     Text,
     /// One JSON object
@@ -23,10 +23,10 @@ pub(super) enum Format {
 
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(super) struct FormatOptions {
-    /// How it is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
     format: Format,
-    /// The same as --format json
+    /// Same as --format json
     #[arg(long)]
     json: bool,
 }

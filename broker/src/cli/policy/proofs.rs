@@ -19,11 +19,11 @@ use crate::prover::{Ground, Prover, Review, Reviewed, Waits};
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct ProofOptions {
-    /// Finds rules that do nothing by proof (needs cvc5): of each a call that it decides, or a
-    /// proof that there is none; a rule of which neither is found fails the check
+    /// Find rules without effect (needs cvc5): shows for each rule a call that it decides, or
+    /// proves that none exists; a rule with neither result fails the check
     #[arg(long)]
     pub(super) prove: bool,
-    /// How long --prove may take
+    /// Time limit for --prove
     #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "prove",
         value_parser = clap::value_parser!(u64).range(1..=3600))]
     prove_seconds: u64,

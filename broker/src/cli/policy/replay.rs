@@ -28,10 +28,10 @@ use told::Told;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct ReplayOptions {
-    /// Runs, by their ids or the beginnings of these, or files of journals
+    /// Run ids, the start of run ids, or journal files
     #[arg(value_name = "JOURNAL", required = true)]
     journals: Vec<String>,
-    /// Folders of rules that decide now
+    /// Folders of rules to decide the recorded calls with
     #[arg(long = "policy", value_name = "FOLDER")]
     folders: Vec<PathBuf>,
     #[command(flatten)]

@@ -19,13 +19,13 @@ use crate::config::{Config, Environment, Flags, FlowConfig};
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct SourceOptions {
-    /// Folders of rules that may only forbid
+    /// Folders of rules that can only forbid
     #[arg(long, value_name = "FOLDER")]
     tighten: Vec<PathBuf>,
     #[command(flatten, next_help_heading = "Servers")]
     servers: ServerOptions,
-    /// A saved answer to tools/list instead of servers; nothing is connected to, and neither is
-    /// with --lock
+    /// Read tools from a saved tools/list result instead of connecting to servers; --lock does not
+    /// connect either
     #[arg(long, value_name = "[NAME=]FILE", help_heading = "Servers")]
     from: Vec<String>,
     #[command(flatten)]
