@@ -65,7 +65,7 @@ impl LockFile {
         file.take(u64::from(BOUNDS.bytes_max) + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| cannot(error.to_string(), "check the path"))?;
-        let next = "restore it, or remove it and write it anew with `airlock lock`";
+        let next = "restore it, or remove it and write it again with `airlock lock`";
         let value =
             json::parse_strict(&bytes, BOUNDS).map_err(|bad| cannot(bad.to_string(), next))?;
         Lock::read(&value)

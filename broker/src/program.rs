@@ -37,7 +37,7 @@ impl Program {
         let (said, ()) = futures_util::future::join(hear, ask).await;
         let said = said.map_err(|error| error.to_string())?;
         if said.len() > bytes_max as usize {
-            return Err(format!("it says more than {bytes_max} bytes"));
+            return Err(format!("its output is longer than {bytes_max} bytes"));
         }
         let status = child.0.wait().await.map_err(|error| error.to_string())?;
         if status.success() {

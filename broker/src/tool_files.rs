@@ -266,7 +266,7 @@ fn entries(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
 fn read(path: &Path) -> Result<String, String> {
     let file = fs::File::open(path).map_err(|error| error.to_string())?;
     if !file.metadata().is_ok_and(|it| it.is_file()) {
-        return Err("it is no file".into());
+        return Err("it is not a file".into());
     }
     let mut bytes = Vec::new();
     file.take(FILE_BYTES_MAX + 1)

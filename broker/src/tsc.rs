@@ -167,12 +167,12 @@ impl Compiler {
         let heard = bounded.read_to_end(&mut said).await;
         heard.map_err(|error| format!("it cannot be heard: {error}"))?;
         if said.len() as u64 > SAID_BYTES_MAX {
-            return Err(format!("it says more than {SAID_BYTES_MAX} bytes"));
+            return Err(format!("its output is longer than {SAID_BYTES_MAX} bytes"));
         }
         let status = child.0.wait().await.map_err(unstartable)?;
-        let said = String::from_utf8(said).map_err(|_| "it says what is no text")?;
+        let said = String::from_utf8(said).map_err(|_| "its output is not UTF-8 text")?;
         if !status.success() && said.trim().is_empty() {
-            return Err(format!("it ended with {status} and said nothing"));
+            return Err(format!("it ended with {status} and printed nothing"));
         }
         Ok(said)
     }

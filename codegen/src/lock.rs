@@ -50,7 +50,7 @@ pub enum BadLock {
     Form(String),
     #[error("it has version {0}, and this program knows {VERSION}")]
     Version(u32),
-    #[error("the digest of `{0}` does not fit its description: somebody edited it by hand")]
+    #[error("the digest of `{0}` does not match its description: it was edited by hand")]
     Digest(String),
 }
 

@@ -171,11 +171,11 @@ pub struct Catalog {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadCatalog {
-    #[error("the tool `{0}` stands twice")]
+    #[error("duplicate tool `{0}`")]
     ToolTwice(ToolId),
     #[error("two things in the script's world would be called `{0}`")]
     NameTwice(String),
-    #[error("`{tool}` stands under the server `{server}`")]
+    #[error("`{tool}` is listed under the server `{server}`")]
     WrongServer { tool: ToolId, server: String },
     #[error("more than {} servers, or tools of one server", u16::MAX)]
     TooMany,

@@ -71,7 +71,7 @@ pub fn decide(call: Call, standing: &Standing, grants: &mut Grants) -> Decision 
         return deny(call, Code::ToolUnusable, vec![cut(&why)]);
     }
     if tool.stale {
-        let why = "its server says something else of it by now, which could not be taken in";
+        let why = "the server changed this tool's description, and the new one could not be loaded";
         return deny(call, Code::DescriptionChanged, vec![why.into()]);
     }
     let findings = tool.input.findings(call.args.value());
@@ -103,7 +103,7 @@ pub fn settle(pending: Pending, answer: Answer, grants: &mut Grants) -> Decision
         Answer::AllowOnce => allow_once(pending, "", grants),
         Answer::Allow(terms) => settle_terms(pending, terms, grants),
         Answer::Refuse => refuse(pending, Code::Refused, "answered: refused"),
-        Answer::Unanswered => refuse(pending, Code::Unanswered, "nobody answered"),
+        Answer::Unanswered => refuse(pending, Code::Unanswered, "no answer came"),
         Answer::Invalid { why } => {
             let reason = format!("what was answered does not count: {}", cut(&why));
             refuse(pending, Code::Unanswered, &reason)
@@ -163,7 +163,7 @@ fn settle_terms(mut pending: Pending, terms: Terms, grants: &mut Grants) -> Deci
     };
     let fits = |condition: &Condition| condition.covers(pending.call.args.value());
     if terms.condition.as_ref().is_some_and(|it| !fits(it)) {
-        let why = "the answer is about other arguments than those that were asked about";
+        let why = "the answer is for other arguments than the question";
         return refuse(pending, Code::Unanswered, why);
     }
     let shown = pending.question.shown_digest();
@@ -256,7 +256,7 @@ impl Refusal {
             Code::InvalidArguments => "was not made, its arguments do not fit",
             Code::ToolUnusable => "was not made",
             Code::Refused => "was refused by the approver",
-            Code::Unanswered => "was not approved: nobody answered",
+            Code::Unanswered => "was not approved: no answer came",
             _ => "was denied",
         };
         let colon = if told.is_empty() { "" } else { ": " };

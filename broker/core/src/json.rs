@@ -37,7 +37,7 @@ pub enum BadJson {
     TooManyNodes { nodes_max: u32 },
     #[error("not JSON: {why}")]
     NotJson { why: String },
-    #[error("the key `{key}` stands twice in one object")]
+    #[error("duplicate key `{key}` in one object")]
     KeyTwice { key: String },
     #[error("the number {number} cannot be represented exactly")]
     Inexact { number: String },

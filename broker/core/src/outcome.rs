@@ -198,7 +198,7 @@ fn says(cause: LostCause) -> &'static str {
         LostCause::TooLarge => "the answer is larger than the limit",
         LostCause::Unreadable => "the answer cannot be read",
         LostCause::RunEnded => "the run ended before an answer came",
-        LostCause::InputRequired => "the server asked for input, which nobody gives it",
+        LostCause::InputRequired => "the server asked for input, which is not available here",
     }
 }
 

@@ -24,7 +24,7 @@ use crate::policy::{Judged, Policies};
 pub use pattern::{BadPattern, Pattern, is_match};
 
 /// Why a tool of airlock's own is allowed that no rule denies.
-const WITHIN: &str = "it is airlock's own and reaches nobody, and no rule denies it";
+const WITHIN: &str = "it is airlock's own tool and reaches no server, and no rule denies it";
 
 /// From the mildest to the strictest. The levels between are how much approval a call needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

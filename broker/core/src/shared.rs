@@ -29,7 +29,7 @@ pub struct SessionName(Arc<str>);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no name of a session: letters, digits, `_`, `-` and `.`, at most {max}, the first one \
+    "`{0}` is not a name of a session: letters, digits, `_`, `-` and `.`, at most {max}, the first one \
      a letter or digit",
     max = SessionName::CHARS_MAX
 )]

@@ -73,7 +73,7 @@ impl Terminal {
                 }
                 Typed::ShowAll => whole = true,
                 Typed::Unclear => {
-                    self.write("        that is none of the answers; nothing was allowed\n")?
+                    self.write("        that is not one of the answers; nothing was allowed\n")?
                 }
                 Typed::AllWithoutNumber => {
                     self.forget_typed(&mut keyboard);
@@ -85,7 +85,7 @@ impl Terminal {
                         open.is_open = false;
                         return Ok(answer);
                     }
-                    self.write("        that is no number; nothing was allowed\n")?;
+                    self.write("        that is not a number; nothing was allowed\n")?;
                 }
             }
         }
@@ -130,7 +130,9 @@ struct Shown<'a> {
 impl Drop for Shown<'_> {
     fn drop(&mut self) {
         if self.is_open {
-            let _ = self.terminal.write("\n        this is no longer asked\n");
+            let _ = self
+                .terminal
+                .write("\n        this question is no longer open\n");
         }
     }
 }

@@ -107,14 +107,14 @@ pub(super) fn answer(text: &[u8], nonce: &str, question: &Question) -> Result<An
         "refuse" if is_plain => Ok(Answer::Refuse),
         "allow-once" | "refuse" => unclear("`allow-once` and `refuse` go with nothing else"),
         "allow" => terms(said, question).map(Answer::Allow),
-        _ => unclear("`answer` is none of allow-once, allow and refuse"),
+        _ => unclear("invalid `answer`; expected allow-once, allow or refuse"),
     }
 }
 
 fn terms(said: Said, question: &Question) -> Result<Terms, NoAnswer> {
     let unclear = |why: &str| NoAnswer::Unclear(why.to_owned());
     let proposal = question.proposal.as_ref().ok_or_else(|| {
-        unclear("this call is to be approved by itself: `allow` is no answer to it")
+        unclear("this call needs an approval of its own; `allow` is not a valid answer")
     })?;
     let uses_max = said.uses_max.and_then(NonZeroU32::new);
     let uses_max = uses_max.ok_or_else(|| unclear("`allow` needs a `uses_max` above 0"))?;

@@ -220,7 +220,7 @@ fn unheard(why: &str) -> ReportedFinding {
         column: 0,
         message: format!("the TypeScript compiler has no part in this check: {why}"),
         suggestion: Some(
-            "Name another one with `--tsc`, or none with `--no-tsc`; a configuration file says `tsc = …`."
+            "Choose another one with `--tsc`, or none with `--no-tsc`; in a configuration file: `tsc = …`."
                 .to_owned(),
         ),
     }

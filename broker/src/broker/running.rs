@@ -83,6 +83,6 @@ impl Drop for Canary {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.cancel.cancel("nobody waits for the run any more");
+        self.cancel.cancel("the caller no longer waits for the run");
     }
 }

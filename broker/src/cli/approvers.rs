@@ -120,7 +120,7 @@ fn asking(
         Who::Terminal => match Terminal::open() {
             Ok(terminal) => Ok(builder.approver(terminal)),
             Err(error) => {
-                let why = format!("there is no terminal to ask at: {error}");
+                let why = format!("there is no terminal to ask on: {error}");
                 let next = "run it in the foreground of a terminal, or choose another approver";
                 Err(usage("--approver cannot be used", why, next))
             }
@@ -143,7 +143,7 @@ fn web(builder: Builder, config: &Config, screen: &Screen) -> Result<Builder, Pr
     let folder = config.state_dir.join("approvals");
     let path = folder.join(format!("{}.link", std::process::id()));
     make_private(&folder)
-        .map_err(|error| failed("there is no place for the page's link", error.to_string()))?;
+        .map_err(|error| failed("there is no folder for the page's link", error.to_string()))?;
     let screen = screen.clone();
     let file = LinkFile(path);
     let told = move |link: &str| {
@@ -157,7 +157,7 @@ fn web(builder: Builder, config: &Config, screen: &Screen) -> Result<Builder, Pr
         }
         let shown = crate::render::escape::line(&file.0.to_string_lossy()).into_owned();
         screen.show(&format!(
-            "somebody is asked: open the link in {shown}, which is good once, within ten minutes\n"
+            "approval needed: open the link in {shown}; it works once, within ten minutes\n"
         ));
         if let Ok(mut terminal) = std::fs::OpenOptions::new().write(true).open("/dev/tty") {
             let _ = terminal.write_all(format!("  {link}\n").as_bytes());

@@ -43,7 +43,7 @@ impl Carrier for Asked {
                 _ => "an answer to a form",
             };
             self.screen.show(&format!(
-                "the server `{server}` asked for {what}; nobody is at a terminal here, so it was declined\n"
+                "the server `{server}` asked for {what}; it was declined, because there is no terminal\n"
             ));
             Said::Result(serde_json::json!({"action": "decline"}))
         })

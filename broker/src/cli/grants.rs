@@ -131,7 +131,7 @@ pub(super) fn session_name(text: &str) -> Result<SessionName, Problem> {
 pub(super) fn unreadable(error: &SharedError) -> Problem {
     let next = match error {
         SharedError::Bad { .. } => {
-            "put back a copy of it, or start with another session; what it said is lost"
+            "restore a copy of it, or use another session; its contents are lost"
         }
         SharedError::Locked { .. } => "wait for the other run, or end it",
         SharedError::Io { .. } => "see to its permissions and the disk",

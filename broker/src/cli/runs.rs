@@ -92,7 +92,9 @@ fn list(state: &StateDir, number: usize, is_json: bool, screen: &Screen) -> Outc
         print(&rows.iter().map(Row::text).collect::<String>())?;
         if rows.len() < runs.len() {
             let (shown, all) = (rows.len(), runs.len());
-            screen.remark(&format!("{shown} of {all} runs; --number says how many\n"));
+            screen.remark(&format!(
+                "{shown} of {all} runs; use --number to list more\n"
+            ));
         }
     }
     Ok(exit::DONE)
@@ -104,7 +106,7 @@ fn listed(state: &StateDir, is_json: bool, screen: &Screen) -> Result<Vec<RunId>
     if runs.is_empty() && !is_json {
         let folder = state.path().display().to_string();
         let folder = escape::line(&folder);
-        screen.remark(&format!("there is no journal of a run in {folder}\n"));
+        screen.remark(&format!("there are no journals in {folder}\n"));
     }
     Ok(runs)
 }
@@ -340,6 +342,6 @@ fn broken_journal(name: &str, why: &str) -> Problem {
         "journal-broken",
         what,
         why,
-        "trust nothing in it from that line on; somebody changed it, or the disk did",
+        "do not trust it from that line on; it was changed, or the disk is damaged",
     )
 }

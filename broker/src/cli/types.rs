@@ -105,7 +105,7 @@ pub(super) fn run(options: TypesOptions, environment: &Environment) -> Outcome {
         .collect::<Result<Vec<_>, _>>()?;
     if options.format != Format::Ts && options.detail != Detail::Full {
         let why = "levels of detail are levels of the TypeScript declarations";
-        return Err(usage("`--detail` says nothing here", why, "leave it out"));
+        return Err(usage("`--detail` has no effect here", why, "leave it out"));
     }
     let (format, detail, is_json) = (options.format, options.detail, options.json);
     let (found, extraction) = found(options, environment, &screen)?;

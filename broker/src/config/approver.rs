@@ -30,7 +30,7 @@ impl Who {
         }
         let Some(line) = text.strip_prefix("command:") else {
             let shown: String = text.chars().take(SHOWN_CHARS_MAX).collect();
-            return Err((format!("`{shown}` is no approver"), ONE_OF));
+            return Err((format!("`{shown}` is not an approver"), ONE_OF));
         };
         let words = words::split(line).map_err(|bad| (bad.to_string(), "close what is open"))?;
         match words.split_first() {
@@ -63,8 +63,8 @@ mod tests {
         check("never", Ok(Who::Never));
         let command = Who::Command("ask".into(), vec!["-c".into(), "a b".into()]);
         check("command:ask -c 'a b'", Ok(command));
-        check("Web", Err("`Web` is no approver"));
-        check("", Err("`` is no approver"));
+        check("Web", Err("`Web` is not an approver"));
+        check("", Err("`` is not an approver"));
         check("command: ", Err("the command is empty"));
         check("command:'ask", Err("the quote ' is never closed"));
     }

@@ -107,8 +107,9 @@ impl Entry {
             format!("`expires` is {expires}: write it in UTC, such as 2026-12-31T00:00:00Z")
         })?;
         let digest = |name: &str, text: &str| {
-            Digest::parse(text)
-                .ok_or_else(|| format!("`{name}` is no digest: sha256: and 64 digits"))
+            Digest::parse(text).ok_or_else(|| {
+                format!("`{name}` is not a digest; expected sha256: and 64 hexadecimal digits")
+            })
         };
         let script = match self.script.as_str() {
             "any" => None,
@@ -153,7 +154,7 @@ fn fixed(value: toml::Value) -> Result<Same, String> {
             (1, Some(toml::Value::String(text)), None) => read_json(text),
             (1, None, Some(toml::Value::String(text))) => Digest::parse(text)
                 .map(Same::Digest)
-                .ok_or_else(|| "a `digest` in `same` is none".into()),
+                .ok_or_else(|| "a `digest` in `same` is not a digest".into()),
             _ => Err(format!("a value in `same` cannot be used: {other}")),
         },
         _ => Err(format!("a value in `same` cannot be used: {other}")),
@@ -247,11 +248,19 @@ mod tests {
             (
                 "description = \"sha256:",
                 "description = \"",
-                "`description` is no digest",
+                "`description` is not a digest",
             ),
-            ("script = \"sha256:", "script = \"", "`script` is no digest"),
-            ("\"untrusted\"", "\"untrustd\"", "is no label"),
-            ("free = [\"/title\"]", "free = [\"title\"]", "is no field"),
+            (
+                "script = \"sha256:",
+                "script = \"",
+                "`script` is not a digest",
+            ),
+            ("\"untrusted\"", "\"untrustd\"", "is not a label"),
+            (
+                "free = [\"/title\"]",
+                "free = [\"title\"]",
+                "is not a field",
+            ),
             (
                 "expires = 2027",
                 "expires = 2027-01-01T00:00:00+01:00 # 2027",

@@ -325,7 +325,10 @@ fn folder(path: &Path) -> Result<PathBuf, (String, &'static str)> {
     })?;
     match real.is_dir() {
         true => Ok(real),
-        false => Err((format!("{} is no folder", path.display()), "name a folder")),
+        false => Err((
+            format!("{} is not a folder", path.display()),
+            "name a folder",
+        )),
     }
 }
 

@@ -282,7 +282,7 @@ impl Gathered {
             .ok_or_else(|| {
                 let why = "neither AIRLOCK_STATE_DIR nor XDG_STATE_HOME nor HOME is set";
                 invalid(
-                    "there is no place for the journal",
+                    "there is no folder for the journal",
                     why,
                     "write --state-dir FOLDER",
                 )
@@ -402,7 +402,7 @@ fn fsync(at: &Located) -> Result<Fsync, Problem> {
         "writes" => Ok(Fsync::Writes),
         "never" => Ok(Fsync::Never),
         other => {
-            let why = format!("`{other}` is none of always, writes and never");
+            let why = format!("invalid value `{other}`; expected always, writes or never");
             Err(invalid_at(
                 &at.origin,
                 format!("`fsync` ({}) cannot be used", at.origin),

@@ -15,7 +15,7 @@ const COMMAND_OUTPUT_BYTES_MAX: u64 = 64 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BadPlaceholder {
     #[error(
-        "`${{{kind}}}` is no source of a value; there are `${{env:NAME}}` and `${{command:CMD}}`"
+        "`${{{kind}}}` is not a source of values; expected `${{env:NAME}}` or `${{command:CMD}}`"
     )]
     Kind { kind: String },
     #[error("`{text}` is never closed with a brace")]
@@ -167,7 +167,7 @@ mod tests {
             ("${env:EMPTY}", "the variable EMPTY is not set, or is empty"),
             (
                 "${vault:x}",
-                "`${vault:…}` is no source of a value; there are `${env:NAME}` and `${command:CMD}`",
+                "`${vault:…}` is not a source of values; expected `${env:NAME}` or `${command:CMD}`",
             ),
             ("${env:TOK", "`${env:TOK` is never closed with a brace"),
             (

@@ -43,7 +43,7 @@ pub(super) fn is_plain(name: &str, text: &str) -> Result<(), Problem> {
     for (at, line) in text.replace("\r\n", "\n").split('\n').enumerate() {
         if let Some(c) = line.chars().find(odd) {
             let what = format!("{name}:{} cannot be used", at + 1);
-            let why = format!("it holds U+{:04X}, which nobody sees", u32::from(c));
+            let why = format!("it contains the invisible character U+{:04X}", u32::from(c));
             return Err(invalid(what, why, "leave the character out"));
         }
     }
@@ -122,7 +122,7 @@ impl Walk<'_> {
             return Err(unusable(path, why, "put the file itself here"));
         }
         if !real.is_file() {
-            return Err(unusable(path, "it is no file", "rename or remove it"));
+            return Err(unusable(path, "it is not a file", "rename or remove it"));
         }
         if self.found.len() >= FILES_MAX {
             let why = format!("there are more than {FILES_MAX} files");

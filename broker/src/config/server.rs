@@ -111,7 +111,7 @@ pub(crate) fn from_flag(flag: &str) -> Result<Declared, Problem> {
         .ok_or_else(|| problem("it has no `=`".into()))?;
     let target = target.trim();
     if let Some(scheme) = other_scheme(target) {
-        let why = format!("`{scheme}://` is no way to reach a server; http:// and https:// are");
+        let why = format!("unsupported URL scheme `{scheme}://`; expected http:// or https://");
         return Err(problem(why));
     }
     let target = if is_web_address(target) {

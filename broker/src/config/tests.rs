@@ -162,7 +162,7 @@ fn what_contradicts_itself_or_cannot_be_read_is_a_problem() {
         Config::load(Flags::default(), &Environment::default())
             .unwrap_err()
             .what,
-        "there is no place for the journal"
+        "there is no folder for the journal"
     );
 }
 

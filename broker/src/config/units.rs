@@ -3,13 +3,13 @@
 /// Why a text is no duration, size or count.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadUnit {
-    #[error("`{text}` is no duration: write a number and ms, s, m or h, such as 500ms or 30s")]
+    #[error("`{text}` is not a duration: write a number and ms, s, m or h, such as 500ms or 30s")]
     Duration { text: String },
     #[error(
-        "`{text}` is no size: write a number and B, KiB, MiB, GiB, kB, MB or GB, such as 64MiB"
+        "`{text}` is not a size: write a number and B, KiB, MiB, GiB, kB, MB or GB, such as 64MiB"
     )]
     Size { text: String },
-    #[error("`{text}` is no count: write a whole number")]
+    #[error("`{text}` is not a count: write a whole number")]
     Count { text: String },
 }
 

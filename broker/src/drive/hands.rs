@@ -293,7 +293,7 @@ impl<'a> Hands<'a> {
         let (mut reply, disclosed) = match self.librarian {
             _ if is_over => not_sent("the run ends"),
             Some(librarian) => own::ask(librarian, &tool, args.value()),
-            None => not_sent("nobody answers it here"),
+            None => not_sent("no one can answer it here"),
         };
         strike::reply(&self.broker.secrets, &mut reply);
         if !disclosed.is_empty() {

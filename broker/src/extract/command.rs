@@ -31,7 +31,7 @@ impl Command {
         let said = tokio::time::timeout(self.wall, said)
             .await
             .unwrap_or_else(|_| Err(format!("it took longer than {} ms", self.wall.as_millis())))?;
-        String::from_utf8(said).map_err(|_| "what it says is not UTF-8".to_owned())
+        String::from_utf8(said).map_err(|_| "its output is not UTF-8".to_owned())
     }
 }
 

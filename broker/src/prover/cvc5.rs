@@ -95,7 +95,7 @@ impl Cvc5 {
             self.script.extend_from_slice(text.as_bytes());
             let found = self.check_sat().await?;
             if found != expected {
-                let why = format!("it says {found:?} where the answer is {expected:?}");
+                let why = format!("it printed {found:?}; expected {expected:?}");
                 return Err(SolverError::Solver(why));
             }
         }
@@ -118,9 +118,11 @@ impl Cvc5 {
             return Err(SolverError::Solver(ENDED.into()));
         }
         if line.last() != Some(&b'\n') {
-            return Err(SolverError::Solver("it says too much, or ended".into()));
+            return Err(SolverError::Solver(
+                "its output is too long, or it exited".into(),
+            ));
         }
-        String::from_utf8(line).map_err(|_| odd("what is no text"))
+        String::from_utf8(line).map_err(|_| odd("what is not a text"))
     }
 }
 
@@ -165,7 +167,7 @@ impl Solver for Cvc5 {
             let line = self.line().await?;
             model.push_str(&line);
             if model.len() as u64 > ANSWER_BYTES_MAX {
-                return Err(SolverError::Solver("it says too much".into()));
+                return Err(SolverError::Solver("its output is too long".into()));
             }
             if line.trim_end() == ")" {
                 return Ok(DecisionWithModel::Sat { model });

@@ -261,9 +261,9 @@ fn next(code: Code) -> &'static str {
         }
         Code::InvalidArguments => "`airlock types` prints what the tool takes",
         Code::Denied => "change the rules if the call is wanted, or do without it",
-        Code::Refused => "do without the call, or ask whoever refused it",
+        Code::Refused => "leave out the call, or ask the person who refused it",
         Code::Unanswered => {
-            "run it where somebody can answer, or give it a rule or a grant that allows the call"
+            "run it where a person can answer, or add a rule or a grant that allows the call"
         }
         Code::NotDisclosed => "`airlock types` prints the tools that there are",
         Code::ToolUnusable => "tell the server's author; its other tools are not touched",
@@ -291,7 +291,7 @@ fn next(code: Code) -> &'static str {
         Code::Deadlock => {
             "await only what can still settle: calls, timers, and promises that something resolves"
         }
-        Code::StateUnreadable => "nothing was run; see what `airlock grants list` says of it",
+        Code::StateUnreadable => "nothing was run; see `airlock grants list`",
         Code::JournalUnwritable => "see to the disk, or choose another place with --state-dir",
         Code::Cancelled => "",
         Code::EngineFault | Code::Internal => {

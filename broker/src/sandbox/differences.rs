@@ -319,7 +319,7 @@ pub const DIFFERENCES: [EngineDifference; 68] = [
         compared: NotMadeUp,
     },
     EngineDifference {
-        name: "parts of dates that are no numbers",
+        name: "parts of dates that are not numbers",
         boa: "`date.setHours(NaN)` leaves no date",
         quickjs: "leaves the date that it was",
         why: "a fault of QuickJS's",
@@ -379,9 +379,9 @@ pub const DIFFERENCES: [EngineDifference; 68] = [
         compared: NotMadeUp,
     },
     EngineDifference {
-        name: "steps that are no objects",
+        name: "steps that are not objects",
         boa: "`Iterator.from(items).next()` answers what `next` of the items answers, as specified",
-        quickjs: "a `TypeError` where that is no object; more than 2⁵³ items to leave out are a `RangeError`",
+        quickjs: "a `TypeError` where that is not an object; more than 2⁵³ items to leave out are a `RangeError`",
         why: "QuickJS looks at them",
         compared: NotMadeUp,
     },
@@ -476,7 +476,7 @@ pub const DIFFERENCES: [EngineDifference; 68] = [
         compared: LeftOut(&[&["ud83d", "]: undefined"]]),
     },
     EngineDifference {
-        name: "numbers of digits that are no numbers",
+        name: "numbers of digits that are not numbers",
         boa: "`(25).toExponential('')` is `2e+1`, as with a number it is not",
         quickjs: "`3e+1`, as specified",
         why: "Boa's own, which takes ties to even",

@@ -401,7 +401,7 @@ impl Desk {
 
     async fn call(&self, shelf: &Shelf, request: &Request) -> Result<Value, Refusal> {
         let name = request.params.get("name").and_then(Value::as_str);
-        let name = name.ok_or_else(|| Refusal::invalid("`name` is missing, or is no string"))?;
+        let name = name.ok_or_else(|| Refusal::invalid("`name` is missing or not a string"))?;
         let nothing = Map::new();
         let args = match request.params.get("arguments") {
             None | Some(Value::Null) => &nothing,

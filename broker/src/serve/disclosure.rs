@@ -65,7 +65,7 @@ pub(super) fn missing(
         .collect();
     if !unknown.is_empty() {
         let message = format!(
-            "There is no tool '{}'; search_tools finds those that there are.",
+            "There is no tool '{}'; find tools with search_tools.",
             unknown.join("', '")
         );
         return Err(json!({"error": {"code": "TOOL_NOT_FOUND", "message": message}}));

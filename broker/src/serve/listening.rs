@@ -79,7 +79,7 @@ impl Lists {
 /// Tells a host what it wants to be told, until it goes or serving ends.
 pub(super) async fn listen(desk: &Desk, request: &Request) -> Result<Value, Refusal> {
     let Some(Value::Object(wanted)) = request.params.get("notifications") else {
-        let why = "`notifications` is missing, or is no object";
+        let why = "`notifications` is missing or not an object";
         return Err(Refusal::invalid(why));
     };
     let room = Arc::clone(&desk.listeners().0);

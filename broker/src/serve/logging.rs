@@ -109,7 +109,7 @@ impl Remarked {
 
 fn lost_in_words(request: &Request, lost: u64) -> Option<Value> {
     let is_wanted = level_of(request).is_some_and(|wanted| wanted <= LogLevel::Warning);
-    let words = format!("messages that were dropped, since nobody read them in time: {lost}");
+    let words = format!("log messages dropped because the client read too slowly: {lost}");
     (lost > 0 && is_wanted).then(|| of_ours(&words))
 }
 
@@ -133,7 +133,7 @@ pub(super) fn set_level(request: &Request) -> Result<Value, Refusal> {
     let level = request.params.get("level").and_then(Value::as_str);
     let level = level.and_then(LogLevel::of).ok_or_else(|| {
         let why =
-            "`level` is none of debug, info, notice, warning, error, critical, alert, emergency";
+            "invalid `level`; expected one of debug, info, notice, warning, error, critical, alert, emergency";
         Refusal::invalid(why)
     })?;
     request.session.set_log_level(level);
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!([said(), said()], ["1", "2"]);
         // The way is free again.
         remarked.tell(&request, remark(6));
-        let lost = "\"messages that were dropped, since nobody read them in time: 3\"";
+        let lost = "\"log messages dropped because the client read too slowly: 3\"";
         assert_eq!([said(), said()], [lost, "6"]);
         // More than wait for anybody.
         let remarks = remarks.unwrap();

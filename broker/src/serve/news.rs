@@ -213,7 +213,7 @@ pub(super) fn unsubscribe(request: &Request) -> Result<Value, Refusal> {
 
 fn uri(request: &Request) -> Result<&str, Refusal> {
     let uri = request.params.get("uri").and_then(Value::as_str);
-    uri.ok_or_else(|| Refusal::invalid("`uri` is missing, or is no string"))
+    uri.ok_or_else(|| Refusal::invalid("`uri` is missing or not a string"))
 }
 
 fn too_many() -> Refusal {
@@ -229,7 +229,7 @@ pub(super) async fn subscription(
     uri: &str,
 ) -> Result<Subscription, Refusal> {
     if resources::is_own(uri) {
-        let why = "nobody is told when this resource changes";
+        let why = "this resource does not support subscriptions";
         return Err(Refusal::invalid(why));
     }
     let (server, theirs) = offered::whose_resource(desk, shelf, request, uri).await?;

@@ -36,7 +36,7 @@ pub(super) fn list() -> Value {
 
 pub(super) fn read(request: &Request, mode: Mode) -> Result<Value, Refusal> {
     let name = request.params.get("name").and_then(Value::as_str);
-    match name.ok_or_else(|| Refusal::invalid("`name` is missing, or is no string"))? {
+    match name.ok_or_else(|| Refusal::invalid("`name` is missing or not a string"))? {
         NAME => {
             let content = json!({"type": "text", "text": text(mode)});
             let messages = json!([{"role": "user", "content": content}]);

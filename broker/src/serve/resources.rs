@@ -68,7 +68,7 @@ pub(super) fn templates() -> Value {
 
 pub(super) fn read(desk: &Desk, shelf: &Shelf, request: &Request) -> Result<Value, Refusal> {
     let uri = request.params.get("uri").and_then(Value::as_str);
-    let uri = uri.ok_or_else(|| Refusal::invalid("`uri` is missing, or is no string"))?;
+    let uri = uri.ok_or_else(|| Refusal::invalid("`uri` is missing or not a string"))?;
     let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
     if path == DESCRIPTIONS_URI {
         let text = descriptions(desk, shelf, request, query)?;
@@ -184,7 +184,7 @@ impl Range {
             None => Ok(default),
             Some(value) => value
                 .parse::<usize>()
-                .map_err(|_| Refusal::invalid(format!("`{name}` is no whole number of bytes"))),
+                .map_err(|_| Refusal::invalid(format!("`{name}` is not a whole number of bytes"))),
         };
         let (from, length) = (number("from", 0)?, number("length", length_default)?);
         if from > bytes {
@@ -291,7 +291,7 @@ mod tests {
             assert_eq!(text.get(from..next), Some(expected), "{query}");
         }
         for (query, part) in [
-            ("from=-1", "`from` is no whole number"),
+            ("from=-1", "`from` is not a whole number"),
             ("from=8", "only 7 bytes"),
             ("length=0", "1 to 1000000 bytes"),
             ("length=1000001", "1 to 1000000 bytes"),

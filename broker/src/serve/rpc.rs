@@ -106,7 +106,7 @@ pub(super) fn params(raw: Option<&RawValue>) -> Result<Value, Refusal> {
     if params.is_object() {
         Ok(params)
     } else {
-        Err(Refusal::invalid("the params are no object"))
+        Err(Refusal::invalid("`params` is not an object"))
     }
 }
 
@@ -263,7 +263,7 @@ mod tests {
         };
         assert_eq!(params(None).unwrap(), json!({}));
         assert_eq!(read(r#"{"a":1}"#), Ok(json!({"a": 1})));
-        assert_eq!(read("[1]"), Err("the params are no object".into()));
+        assert_eq!(read("[1]"), Err("`params` is not an object".into()));
         assert!(read(r#"{"a":1,"a":2}"#).unwrap_err().contains("twice"));
         let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
         assert!(read(&deep).unwrap_err().contains("deeper"));

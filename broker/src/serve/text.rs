@@ -241,7 +241,7 @@ fn next<'a>(report: &Report, for_a_person: &'a str) -> &'a str {
         Some(Code::InvalidArguments) => "get_tool_details shows what the tool takes",
         Some(Code::Denied) => "do without the call; only the owner of the rules can allow it",
         Some(Code::Unanswered) => {
-            "nobody answered; ask the user to be there, or do without the call"
+            "no answer came; ask the user to be there, or do without the call"
         }
         Some(Code::LimitTime) => "do less in one run, or give a larger timeout_ms",
         Some(code) if is_limit(code) => "do less in one run",
@@ -258,8 +258,8 @@ fn next_of_call(code: Code) -> &'static str {
         }
         Code::ToolFailed | Code::ResultInvalid => "call it with other arguments, or do without it",
         Code::Denied => "do without the call; only the owner of the rules can allow it",
-        Code::Refused => "do without the call, or ask whoever refused it",
-        Code::Unanswered => "nobody answered; ask the user to be there, or do without the call",
+        Code::Refused => "leave out the call, or ask the person who refused it",
+        Code::Unanswered => "no answer came; ask the user to be there, or do without the call",
         Code::OutcomeUnknown => {
             "look at the server whether the call had its effect before you repeat it"
         }

@@ -46,7 +46,7 @@ impl TelemetryConfig {
             };
             let url = Url::parse(&url).ok();
             let url = url.filter(|it| matches!(it.scheme(), "http" | "https"));
-            let bad = format!("the endpoint for {lower} is no http or https address");
+            let bad = format!("the endpoint for {lower} is not an http or https address");
             url.map(Some).ok_or_else(|| problem(bad))
         };
         let (traces, metrics) = (
@@ -63,7 +63,7 @@ impl TelemetryConfig {
         let ms = |name: &str, default: u64| {
             let read = text(name).map_or(Some(default), |it| it.trim().parse().ok());
             let read = read.filter(|ms| *ms > 0).map(Duration::from_millis);
-            read.ok_or_else(|| problem(format!("{name} is no number of milliseconds")))
+            read.ok_or_else(|| problem(format!("{name} is not a number of milliseconds")))
         };
         let name = text("OTEL_SERVICE_NAME").unwrap_or("airlock");
         let mut resource = vec![
@@ -72,8 +72,9 @@ impl TelemetryConfig {
         ];
         let attributes = "OTEL_RESOURCE_ATTRIBUTES";
         let described = pairs(text(attributes).unwrap_or_default());
-        resource
-            .extend(described.ok_or_else(|| problem(format!("{attributes} is no list a=b,c=d")))?);
+        resource.extend(
+            described.ok_or_else(|| problem(format!("{attributes} is not a list a=b,c=d")))?,
+        );
         Ok(Some(Self {
             traces,
             metrics,
@@ -93,7 +94,7 @@ fn problem(why: String) -> Problem {
 
 /// The reason quotes nothing: credentials stand here.
 fn headers(text: &str) -> Result<HeaderMap, Problem> {
-    let bad = || problem("OTEL_EXPORTER_OTLP_HEADERS holds what is no header".to_owned());
+    let bad = || problem("OTEL_EXPORTER_OTLP_HEADERS contains an invalid header".to_owned());
     let mut headers = HeaderMap::new();
     for (name, value) in pairs(text).ok_or_else(bad)? {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;

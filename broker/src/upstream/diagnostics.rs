@@ -214,7 +214,9 @@ impl Diagnostics {
             return Some(format!("the last line on its stderr: {line}"));
         }
         let stray = lock(&self.stray).first()?.trim().to_owned();
-        Some(format!("a line on its stdout is no message: {stray}"))
+        Some(format!(
+            "a line on its stdout is not a JSON-RPC message: {stray}"
+        ))
     }
 
     /// Masked. When its beginning was dropped, it may begin within a secret: then
@@ -274,7 +276,10 @@ mod tests {
         silent.stray(b" Welcome! \n");
         silent.stray(b"more\n");
         let words = silent.last_words().unwrap();
-        assert_eq!(words, "a line on its stdout is no message: Welcome!");
+        assert_eq!(
+            words,
+            "a line on its stdout is not a JSON-RPC message: Welcome!"
+        );
     }
 
     #[test]

@@ -104,8 +104,8 @@ impl Server {
         };
         match json::read(result.get().as_bytes(), bounds) {
             Ok(value) if value.is_object() => Ok(Fetched { value, bytes }),
-            Ok(_) => failed("what it said is no object".to_owned()),
-            Err(bad) => failed(format!("what it said is {bad}")),
+            Ok(_) => failed("its answer is not an object".to_owned()),
+            Err(bad) => failed(format!("its answer is {bad}")),
         }
     }
 }

@@ -107,14 +107,15 @@ impl Refused {
 
     /// There is nobody whom it could be asked for.
     pub(crate) fn nobody() -> Self {
-        let why = "no call is under way that somebody could be asked for";
+        let why = "no call is in progress that a person could be asked about";
         Self::new(METHOD_NOT_FOUND, why)
     }
 
     /// It could be about something of somebody else.
     pub(crate) fn unclear(what: &str) -> Self {
-        let why =
-            format!("{what} are under way, and nothing says which of them it is for; call again");
+        let why = format!(
+            "{what} are in progress, and the request does not say to which one it belongs; call again"
+        );
         Self::unanswered(&why)
     }
 
@@ -206,7 +207,7 @@ impl Behind {
             first,
             told,
         };
-        let gone = || Refused::unanswered("nobody waits for the call any more");
+        let gone = || Refused::unanswered("the caller no longer waits for the call");
         self.desk.raised.send(raised).map_err(|_| gone())?;
         hears.await.unwrap_or_else(|_| Err(gone()))
     }

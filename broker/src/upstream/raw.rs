@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// Why a text could not be read. It never repeats the text: serde's own words quote it whole.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unreadable {
-    #[error("it is no JSON object")]
+    #[error("it is not a JSON object")]
     NoObject,
     #[error("it is not valid JSON (line {line}, column {column})")]
     Syntax { line: usize, column: usize },
@@ -186,8 +186,8 @@ mod tests {
             name: String,
         }
         for (text, expected) in [
-            ("\"private\"", "it is no JSON object"),
-            ("[\"private\"]", "it is no JSON object"),
+            ("\"private\"", "it is not a JSON object"),
+            ("[\"private\"]", "it is not a JSON object"),
             (
                 "{\"name\":[\"private\"]}",
                 "a member is missing or is not what it should be (line 1, column 8)",

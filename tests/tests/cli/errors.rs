@@ -66,7 +66,7 @@ fn what_is_wrong_is_said_in_the_words_that_it_was_written_in() {
             &["run", "a.js", "--limit", "speed=5s"],
             "there are timeout,",
         ),
-        (&["run", "a.js", "--max-calls", "-1"], "`-1` is no count"),
+        (&["run", "a.js", "--max-calls", "-1"], "`-1` is not a count"),
         (&["run", "a.js", "--allow", ""], "it is empty"),
         (&["run", "a.js", "--server", "x=ftp://h/"], "`ftp://`"),
         (&["descriptions", "pull"], "there is nothing to pull"),

@@ -191,7 +191,7 @@ fn what_cannot_be_explained_is_an_error_that_helps() {
     let run = journal.file_stem().unwrap().to_string_lossy().into_owned();
     for (call, expected) in [
         (format!("{run}:7"), "has no call 7"),
-        (format!("{run}:x"), "`x` is no number of a call"),
+        (format!("{run}:x"), "`x` is not a number of a call"),
         (run, "neither RUN:CALL nor a call in JSON"),
         ("zzz:1".into(), "there is no such run"),
         (

@@ -120,7 +120,7 @@ fn where_nobody_is_at_a_terminal_it_is_declined_and_said() {
     ];
     let ended = home.run(args).expect_code(0);
     assert!(ended.stdout.contains("answer decline"), "{}", ended.stdout);
-    let said = "the server `test` asked for an answer to a form; nobody is at a terminal here, so it was declined";
+    let said = "the server `test` asked for an answer to a form; it was declined, because there is no terminal";
     assert!(ended.stderr.contains(said), "{}", ended.stderr);
 }
 

@@ -59,7 +59,7 @@ fn a_misspelt_tool_argument_label_or_annotation_is_found_with_its_place() {
     );
     check_found(
         "forbid(principal, action, resource) when { context.labels.contains(\"priwate\") };",
-        &["rules/a.cedar:4:68: `priwate` is no label\n"],
+        &["rules/a.cedar:4:68: `priwate` is not a label\n"],
     );
     check_found(
         "@promt(\"?\") permit(principal, action, resource) when { context.approval >= 1 };",
@@ -80,7 +80,8 @@ fn a_carriage_return_by_itself_is_refused() {
     let ended = home
         .run(["policy", "check", "rules", "--demo"])
         .expect_code(30);
-    let expected = "rules/a.cedar:5 cannot be used\n  why: it holds U+000D, which nobody sees";
+    let expected =
+        "rules/a.cedar:5 cannot be used\n  why: it contains the invisible character U+000D";
     assert!(ended.stderr.contains(expected), "{ended}");
 }
 

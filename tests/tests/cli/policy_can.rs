@@ -76,8 +76,8 @@ fn each_tool_is_told_level_by_level_and_explain_confirms_each_example() {
             let explained = home.run([&explained[..], &["--from", "mail.json"]].concat());
             let expected = match answer["level"].as_str().unwrap() {
                 "allow" => "decision: allowed",
-                "ask" => "decision: asked about; a grant of the run would do",
-                _ => "decision: asked about; only a yes to this very call will do",
+                "ask" => "decision: asked about; a grant of the run is enough",
+                _ => "decision: asked about; only approval of this very call is enough",
             };
             assert!(explained.stdout.contains(expected), "{call}: {explained}");
             for reason in answer["reasons"].as_array().unwrap() {

@@ -41,7 +41,7 @@ fn rules_are_held_against_a_saved_list_with_no_server_there() {
         ),
         (
             "forbid(principal, action, resource)\nwhen { context.labels.contains(\"pivate\") };",
-            "rules/a.cedar:5:32: `pivate` is no label",
+            "rules/a.cedar:5:32: `pivate` is not a label",
             "did you mean `private`?",
         ),
         (
@@ -180,7 +180,7 @@ fn the_configuration_says_who_is_asked_and_a_flag_says_otherwise() {
         "{ended}"
     );
     assert!(
-        ended.stderr.contains("`somebody` is no approver"),
+        ended.stderr.contains("`somebody` is not an approver"),
         "{ended}"
     );
 }

@@ -32,7 +32,7 @@ return {{ status, log, diff, outside }};
         let text = |key: &str| {
             value[key]
                 .as_str()
-                .unwrap_or_else(|| panic!("{era}: `{key}` is no text: {value:#}"))
+                .unwrap_or_else(|| panic!("{era}: `{key}` is not a text: {value:#}"))
                 .to_owned()
         };
         assert!(

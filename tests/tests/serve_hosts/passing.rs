@@ -248,7 +248,7 @@ fn a_host_that_cannot_be_asked_is_not_and_the_script_hears_why() {
         ),
         (
             " --newer",
-            "the server asked for input, which nobody gives it",
+            "the server asked for input, which is not available here",
         ),
     ] {
         let serving = serving(era);

@@ -205,7 +205,7 @@ fn what_is_damaged_or_cut_is_told_of_and_the_others_go_on() {
     assert!(
         ended
             .stdout
-            .contains("cut.jsonl is cut; what stands before was looked at\n"),
+            .contains("cut.jsonl is cut off; the part before was used\n"),
         "{ended}"
     );
     assert!(

@@ -70,7 +70,7 @@ fn a_tool_of_which_its_server_says_something_else_is_not_called_whatever_the_rul
         (false, "allow: rule --allow '*'"),
         (
             true,
-            "description-changed: its server says something else of it by now, which could not be taken in",
+            "description-changed: the server changed this tool's description, and the new one could not be loaded",
         ),
     ] {
         let catalog = allowing
@@ -118,7 +118,7 @@ fn an_answer_settles_the_call_that_was_asked_about() {
         (Answer::Refuse, "refused: rule --ask '*'; answered: refused"),
         (
             Answer::Unanswered,
-            "unanswered: rule --ask '*'; nobody answered",
+            "unanswered: rule --ask '*'; no answer came",
         ),
     ];
     for (answer, expected) in cases {

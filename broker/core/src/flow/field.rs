@@ -19,7 +19,7 @@ enum Step {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no place in arguments: write /name, /name/0 or /name/*/email")]
+#[error("`{text}` is not a place in arguments: write /name, /name/0 or /name/*/email")]
 pub struct BadField {
     pub text: String,
 }

@@ -23,7 +23,7 @@ pub struct Known {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is no destination: write a host, an address, @domain, https://host/path/, or a name"
+    "`{text}` is not a destination: write a host, an address, @domain, https://host/path/, or a name"
 )]
 pub struct BadDestination {
     pub text: String,

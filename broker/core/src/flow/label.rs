@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub struct Label(Arc<str>);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is no label: write untrusted, private or private:CLASS")]
+#[error("`{word}` is not a label: write untrusted, private or private:CLASS")]
 pub struct BadLabel {
     pub word: String,
     /// What was probably meant.

@@ -43,7 +43,7 @@ struct Written {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadCondition {
-    #[error("`{0}` is no field: write /name, or /name/inner")]
+    #[error("`{0}` is not a field: write /name, or /name/inner")]
     Pointer(String),
     #[error("`{inner}` lies within `{outer}`, which is named too")]
     Within { inner: String, outer: String },

@@ -314,7 +314,7 @@ impl<'a> Lint<'a> {
         match expr {
             Expr::Literal(Literal::String(word)) => {
                 if let Err(bad) = Label::parse(word) {
-                    let what = format!("`{word}` is no label");
+                    let what = format!("`{word}` is not a label");
                     let why = "labels are untrusted, private and private:CLASS";
                     let quoted = format!("\"{word}\"");
                     let next = did_you_mean(bad.closest);

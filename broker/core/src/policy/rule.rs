@@ -123,7 +123,7 @@ fn read_apart(name: &Arc<str>, file: &PolicyFile, rules: Option<&[Rule]>) -> Opt
             place,
             what,
             why,
-            "write it anew, as plain text",
+            "write it again, as plain text",
         )
     })
 }

@@ -369,7 +369,7 @@ fn whatever_is_misspelt_is_an_error_with_its_place_and_what_was_meant() {
         ),
         (
             "forbid(principal, action, resource) when { context.labels.contains(\"untrustd\") };",
-            "p.cedar:4:68: `untrustd` is no label: labels are untrusted, private and \
+            "p.cedar:4:68: `untrustd` is not a label: labels are untrusted, private and \
              private:CLASS; did you mean `untrusted`?",
         ),
     ] {

@@ -284,7 +284,7 @@ impl Run {
         let said = limits.says(limit);
         if limit == Limit::Time && self.clock.is_tired_of_humans() {
             let humans_ms = limits.human_wall_ms_max;
-            return format!("{said}, not counting {humans_ms} ms in which it waited for humans");
+            return format!("{said}, not counting {humans_ms} ms of waiting for people");
         }
         said
     }

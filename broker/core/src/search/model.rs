@@ -77,7 +77,7 @@ impl Model {
         weights: Option<&Tensor<'_>>,
     ) -> Result<Self, String> {
         let [count, dimensions] = *rows.shape.as_slice() else {
-            return Err("`embeddings` is no table".into());
+            return Err("`embeddings` is not a table".into());
         };
         if count == 0 || dimensions == 0 {
             return Err("`embeddings` is empty".into());
@@ -180,7 +180,7 @@ fn object(file: &'static str, bytes: &[u8]) -> Result<Value, BadModel> {
     if value.is_object() {
         Ok(value)
     } else {
-        let why = "it is no JSON object".to_owned();
+        let why = "it is not a JSON object".to_owned();
         Err(BadModel { file, why })
     }
 }

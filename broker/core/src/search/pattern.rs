@@ -10,7 +10,7 @@ const COMPILED_BYTES_MAX: usize = 64 * 1024;
 pub enum BadPattern {
     #[error("the pattern is longer than {PATTERN_BYTES_MAX} bytes")]
     TooLong,
-    #[error("the pattern is no regular expression: {0}")]
+    #[error("the pattern is not a regular expression: {0}")]
     Syntax(String),
     #[error("the pattern needs too much memory; use a simpler one")]
     TooLarge,

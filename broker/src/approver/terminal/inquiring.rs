@@ -43,7 +43,7 @@ impl Terminal {
         let form = match Form::read(schema) {
             Ok(form) => form,
             Err(why) => {
-                self.show(&format!("        nobody can answer it here: {why}\n"))?;
+                self.show(&format!("        it cannot be answered here: {why}\n"))?;
                 talk.shown.is_open = false;
                 return Ok(json!({"action": "cancel"}));
             }
@@ -97,7 +97,7 @@ impl Terminal {
         let url = inquiry.params.get("url").and_then(Value::as_str);
         let url = escape::line(url.unwrap_or_default());
         if url.chars().count() > ADDRESS_CHARS_MAX {
-            self.show("        nobody can open it here: the address is too long to be shown\n")?;
+            self.show("        it cannot be opened here: the address is too long to be shown\n")?;
             return Ok(talk.over("cancel"));
         }
         self.show(&format!(
@@ -116,7 +116,7 @@ impl Terminal {
                 "d" | "decline" => "decline",
                 "c" | "cancel" => "cancel",
                 _ => {
-                    self.write("        that is none of the answers\n")?;
+                    self.write("        that is not one of the answers\n")?;
                     continue;
                 }
             };

@@ -68,7 +68,7 @@ pub(super) enum Refused {
     Unknown,
     #[error("the answer does not belong to this question")]
     Nonce,
-    #[error("this is no longer asked; nothing was allowed by this")]
+    #[error("this question is no longer open; nothing was allowed")]
     Over,
     #[error("{0}")]
     Unclear(String),

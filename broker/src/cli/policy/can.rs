@@ -183,7 +183,7 @@ fn as_sarif(told: &[Told], rules: &Rules) -> Sarif {
             (UNASKED, "A call can be made without anybody being asked"),
             (
                 OPEN,
-                "No such call was found, and that there is none is not proved",
+                "No such call was found, and it is not proved that none exists",
             ),
         ],
         results: Vec::new(),

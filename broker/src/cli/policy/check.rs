@@ -191,7 +191,7 @@ impl Checked {
                     .map(|rule| format!(":{rule}"))
                     .unwrap_or_default();
                 let what = format!("nothing needs `--except {}{rule}`", exception.kind.as_str());
-                let why = "there is no such warning, or it is excepted twice";
+                let why = "no such warning exists, or it is excepted twice";
                 return Err(usage(what, why, "leave it out"));
             }
         }

@@ -251,11 +251,11 @@ fn as_sarif(told: &[Told], new_rules: &Rules) -> Sarif {
             ),
             (
                 NARROWED,
-                "A call is no longer let through, or only with more approval",
+                "A call is no longer allowed, or only with more approval",
             ),
             (
                 OPEN,
-                "No such call was found, and that there is none is not proved",
+                "No such call was found, and it is not proved that none exists",
             ),
         ],
         results: Vec::new(),

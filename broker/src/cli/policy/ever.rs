@@ -90,7 +90,7 @@ pub(super) fn subjects(
 fn nothing_fits(wanted: &str, names: &[String]) -> Problem {
     let why = match wanted.split_once('.') {
         Some((OWN_SERVER, _)) => {
-            "airlock's own tools that reach nobody need no rule, and are not asked about here"
+            "airlock's own tools that reach no server need no rule and are not analysed"
         }
         _ => "",
     };

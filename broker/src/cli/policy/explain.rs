@@ -93,7 +93,7 @@ pub(super) fn run(options: ExplainOptions, environment: &Environment, screen: &S
             .ok_or_else(|| unclear("it is neither RUN:CALL nor a call in JSON".into()))?;
         let call: u32 = call
             .parse()
-            .map_err(|_| unclear(format!("`{call}` is no number of a call")))?;
+            .map_err(|_| unclear(format!("`{call}` is not a number of a call")))?;
         let (name, verified) = runs::journal(journal, options.sources.state, environment)?;
         recorded(&name, &verified, CallId(call))?
     };
@@ -163,7 +163,7 @@ fn asked(answer: AnswerWord) -> String {
         AnswerWord::AllowOnce | AnswerWord::AllowTool | AnswerWord::Refuse => {
             format!("answered {}", render::word(&answer))
         }
-        AnswerWord::Unanswered => "nobody answered".to_owned(),
+        AnswerWord::Unanswered => "no answer came".to_owned(),
         AnswerWord::Invalid => "what was answered does not count".to_owned(),
         AnswerWord::Withdrawn => "the question was withdrawn".to_owned(),
     };
@@ -181,7 +181,7 @@ fn of_decided(run: &str, script: &str, decided: &Decided, how: &str) -> Explanat
     let verdict = match decided.decision {
         Verdict::Allow => "allowed",
         Verdict::Deny => "denied",
-        Verdict::Unsent => "allowed or asked about, and the run ended before it left",
+        Verdict::Unsent => "allowed or asked about, but the run ended before the call was sent",
     };
     Explanation {
         tool: decided.tool.clone(),
@@ -255,8 +255,8 @@ fn imagined(said: Said, opened: &Opened) -> Result<Explanation, Problem> {
         } = consulted;
         explained.decision = match level {
             Level::Allow => "allowed",
-            Level::AskRun => "asked about; a grant of the run would do",
-            Level::AskCall => "asked about; only a yes to this very call will do",
+            Level::AskRun => "asked about; a grant of the run is enough",
+            Level::AskCall => "asked about; only approval of this very call is enough",
             Level::Deny => "denied (denied)",
         }
         .into();

@@ -272,7 +272,7 @@ fn decide(call: Call, opened: &Opened) -> Told {
     let is_it =
         |it: &&Description| *it.server == *call.tool.server.0 && *it.name == *call.tool.tool.0;
     let Some(description) = opened.descriptions.iter().find(is_it) else {
-        let why = "the tool is not among those that the rules are held against";
+        let why = "the tool is not among the tools that the rules are checked against";
         return Told::denied(Code::NotDisclosed, vec![why.to_owned()]);
     };
     let errors = match Validator::compile(&description.input_schema) {

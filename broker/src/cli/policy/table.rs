@@ -277,6 +277,6 @@ fn json_of(value: toml::Value) -> Value {
 }
 
 fn invalid(at: &str, why: &str) -> Problem {
-    let next = "correct the case; docs/policies.md says what may stand in it";
+    let next = "correct the case; docs/policies.md describes the format";
     Problem::new("policy-invalid", format!("{at} cannot be used"), why, next)
 }

@@ -82,6 +82,6 @@ fn some_broken(broken: usize, all: usize) -> Problem {
         "journal-broken",
         format!("{broken} of {all} journals do not verify"),
         "the lines above name them and say where",
-        "`airlock runs verify RUN` says more about one of them",
+        "`airlock runs verify RUN` shows details of one",
     )
 }

@@ -131,14 +131,14 @@ impl File<'_> {
         if grant.expires_at_ms <= self.now_ms {
             let what = "the grant has expired";
             let why = "it covers no call any more";
-            let next = "leave it out, or ask whoever approved it again";
+            let next = "leave it out, or ask for approval again";
             return Some(Finding::new(Kind::GrantExpired, place, what, why, next));
         }
         if grant.expires_at_ms <= self.now_ms.saturating_add(YEAR_MS) {
             return None;
         }
         let what = "the grant holds for more than a year";
-        let why = "whoever has approved it will not think of it any more";
+        let why = "a grant may last at most one year";
         let next = "write a sooner end, in UTC";
         let until = self.usual_end(grant.scope);
         let told = format!("write {until}");
@@ -159,7 +159,7 @@ impl File<'_> {
             .unwrap_or(Scope::Run);
         let until = self.usual_end(scope);
         let line = format!("{EXPIRES} = {until}");
-        let why = "whoever has approved it has approved it for ever: a grant says when it ends";
+        let why = "it has no end; a grant must say when it ends";
         let next = "write until when it holds, in UTC";
         let what = "the grant does not expire";
         let place = Place::of(&self.name, self.text, at);

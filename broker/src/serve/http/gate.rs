@@ -29,7 +29,7 @@ enum Entry {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadToken {
-    #[error("{0} can be reached from other machines, and there is no token")]
+    #[error("{0} can be reached from other machines, but no token is set")]
     Missing(SocketAddr),
     #[error("the token has less than {TOKEN_BYTES_MIN} or more than {TOKEN_BYTES_MAX} bytes")]
     Length,

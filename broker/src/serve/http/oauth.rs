@@ -43,7 +43,7 @@ pub struct OauthSettings {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadOauth {
-    #[error("the {what} is no URL that can be used: {why}")]
+    #[error("the {what} is not a valid URL: {why}")]
     Url { what: &'static str, why: BadUrl },
     #[error("the {0} is neither https nor on this machine")]
     Plain(&'static str),

@@ -80,8 +80,9 @@ pub(super) async fn answer(
             session.open.answered(id, answer)
         }),
         Incoming::Stray => {
-            let refusal = stdio::stray(body)
-                .unwrap_or_else(|| Refusal::new(rpc::INVALID_REQUEST, "the message is none"));
+            let refusal = stdio::stray(body).unwrap_or_else(|| {
+                Refusal::new(rpc::INVALID_REQUEST, "not a valid JSON-RPC message")
+            });
             json_response(StatusCode::BAD_REQUEST, refusal.message_to_nobody())
         }
     }
@@ -101,7 +102,7 @@ fn same_version(headers: &HeaderMap, params: &Value) -> Result<(), Refusal> {
 }
 
 pub(super) fn mismatch(header: &str) -> Refusal {
-    let message = format!("the header `{header}` does not say what the message says");
+    let message = format!("header `{header}` does not match the message");
     Refusal::new(HEADER_MISMATCH, message)
 }
 
@@ -117,7 +118,7 @@ fn with_session(
         _ if is_modern => StatusCode::ACCEPTED.into_response(),
         None => json_response(
             StatusCode::BAD_REQUEST,
-            error_body("there is no session id"),
+            error_body("the session id is missing"),
         ),
         Some(id) => match hall
             .sessions
@@ -158,7 +159,7 @@ impl Asked {
             }
             Era::Legacy => {
                 let Some(id) = text(headers, SESSION_HEADER) else {
-                    let refusal = Refusal::new(rpc::INVALID_REQUEST, "there is no session id");
+                    let refusal = Refusal::new(rpc::INVALID_REQUEST, "the session id is missing");
                     return Ok(json_response(
                         StatusCode::BAD_REQUEST,
                         refusal.message(&self.id),

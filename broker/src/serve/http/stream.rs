@@ -40,7 +40,7 @@ pub(super) async fn open(hall: Arc<Hall>, caller: &Caller, headers: &HeaderMap) 
         return StatusCode::NOT_ACCEPTABLE.into_response();
     }
     let Some(id) = coded::text(headers, post::SESSION_HEADER) else {
-        let body = post::error_body("there is no session id");
+        let body = post::error_body("the session id is missing");
         return (StatusCode::BAD_REQUEST, body).into_response();
     };
     let Some(session) = hall
@@ -54,7 +54,7 @@ pub(super) async fn open(hall: Arc<Hall>, caller: &Caller, headers: &HeaderMap) 
         None => None,
         Some(Ok(seen)) => Some(seen),
         Some(Err(_)) => {
-            let body = post::error_body("`Last-Event-ID` is none of this stream");
+            let body = post::error_body("`Last-Event-ID` does not belong to this stream");
             return (StatusCode::BAD_REQUEST, body).into_response();
         }
     };

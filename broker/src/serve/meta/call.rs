@@ -43,7 +43,7 @@ pub(super) async fn call(
     };
     let Some(tool) = shelf.find(name) else {
         return Answered::wrong(format!(
-            "there is no tool `{}`; search_tools finds those that there are",
+            "there is no tool `{}`; find tools with search_tools",
             shown(name)
         ));
     };

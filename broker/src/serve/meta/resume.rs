@@ -12,7 +12,7 @@ pub(super) fn description() -> Value {
     json!({
         "name": super::RESUME,
         "title": "Resume a run",
-        "description": "Goes on with a run that was paused until somebody answered, and returns its result.",
+        "description": "Continues a run that was paused for an answer, and returns its result.",
         "inputSchema": {
             "type": "object",
             "properties": {"run": {"type": "string", "description": "The run's id, from its paused result"}},

@@ -109,7 +109,9 @@ fn wanted(args: &Map<String, Value>) -> Result<Wanted<'_>, String> {
         Some("names") => Level::Names,
         None | Some("lines") => Level::Lines,
         Some("signatures") => Level::Signatures,
-        Some(_) => return Err("`detail` is none of `names`, `lines` and `signatures`".into()),
+        Some(_) => {
+            return Err("invalid `detail`; expected `names`, `lines` or `signatures`".into());
+        }
     };
     let limit = match args.get("limit") {
         None | Some(Value::Null) => LIMIT_DEFAULT,
@@ -117,7 +119,7 @@ fn wanted(args: &Map<String, Value>) -> Result<Wanted<'_>, String> {
             .as_u64()
             .and_then(|limit| usize::try_from(limit).ok())
             .filter(|limit| (1..=LIMIT_MAX).contains(limit))
-            .ok_or_else(|| format!("`limit` is no number from 1 to {LIMIT_MAX}"))?,
+            .ok_or_else(|| format!("`limit` is not a number from 1 to {LIMIT_MAX}"))?,
     };
     Ok(Wanted {
         query,

@@ -129,12 +129,12 @@ pub(super) async fn disable(shelf: &Shelf, args: &Map<String, Value>) -> Answere
     let name = &server.name;
     if !server.is_on_demand {
         return Answered::wrong(format!(
-            "`{name}` is always there, as the configuration says; nothing has to be done"
+            "`{name}` is configured to run always; there is nothing to do"
         ));
     }
     if !shelf.broker.rest(&ServerName(name.as_str().into())).await {
         return Answered::wrong(format!(
-            "`{name}` is being called right now; it stops by itself when nobody has called it for a while"
+            "`{name}` is being called right now; it stops by itself after a while without calls"
         ));
     }
     Answered::Done {

@@ -20,7 +20,7 @@ pub(in crate::serve) enum What {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no offer: write SERVER, SERVER.prompts or SERVER.resources")]
+#[error("`{0}` is not an offer: write SERVER, SERVER.prompts or SERVER.resources")]
 pub struct BadOffer(String);
 
 /// All that is offered.

@@ -153,7 +153,7 @@ pub(in crate::serve) async fn get(
     request: &Request,
 ) -> Result<Value, Refusal> {
     let name = request.params.get("name").and_then(Value::as_str);
-    let name = name.ok_or_else(|| Refusal::invalid("`name` is missing, or is no string"))?;
+    let name = name.ok_or_else(|| Refusal::invalid("`name` is missing or not a string"))?;
     let (server, theirs) = whose(desk, shelf, name)?;
     let mut params = Map::new();
     params.insert("name".into(), theirs.clone().into());
@@ -186,7 +186,7 @@ fn shown_prompt(desk: &Desk, server: &ServerName, theirs: &Value) -> Result<Valu
         Some(message)
     });
     let Some(messages) = messages.collect::<Option<Vec<_>>>() else {
-        let why = "a message of its prompt is neither the user's nor the assistant's, or is none";
+        let why = "a message of its prompt is invalid or has an unknown role";
         return Err(unusable(why));
     };
     let mut prompt = Value::from(texts(theirs, &["description"]));

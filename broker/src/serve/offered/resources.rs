@@ -139,7 +139,7 @@ pub(in crate::serve) async fn read(
     request: &Request,
 ) -> Result<Value, Refusal> {
     let uri = request.params.get("uri").and_then(Value::as_str);
-    let uri = uri.ok_or_else(|| Refusal::invalid("`uri` is missing, or is no string"))?;
+    let uri = uri.ok_or_else(|| Refusal::invalid("`uri` is missing or not a string"))?;
     let (server, theirs) = whose(desk, shelf, request, uri).await?;
     let is_readdressed = theirs != uri;
     let mut params = Map::new();

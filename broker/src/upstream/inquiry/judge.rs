@@ -87,11 +87,13 @@ pub(crate) fn refused(end: InquiryEnd) -> Refused {
     /// A person who does not want the host's model to be asked.
     const REJECTED: i64 = -1;
     let (code, why) = match end {
-        InquiryEnd::Answered | InquiryEnd::Invalid => (INTERNAL, "what the host said is no answer"),
+        InquiryEnd::Answered | InquiryEnd::Invalid => {
+            (INTERNAL, "the response of the host is not valid")
+        }
         InquiryEnd::Declined => (REJECTED, "the host declined"),
         InquiryEnd::Dismissed => (REJECTED, "the host gave no answer"),
-        InquiryEnd::Expired => (INTERNAL, "nobody answered in time"),
-        InquiryEnd::Withdrawn => (INTERNAL, "nobody waits for the call any more"),
+        InquiryEnd::Expired => (INTERNAL, "no answer came in time"),
+        InquiryEnd::Withdrawn => (INTERNAL, "the caller no longer waits for the call"),
         InquiryEnd::TooMany => (INTERNAL, "too much was asked in this run"),
     };
     Refused::new(code, why)

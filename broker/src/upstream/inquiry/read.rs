@@ -27,7 +27,7 @@ pub(super) fn inquiry(
         None => Map::new(),
         Some(raw) => match json::read(raw.get().as_bytes(), BOUNDS) {
             Ok(Value::Object(params)) => params,
-            Ok(_) => return Err(invalid("the params are no object")),
+            Ok(_) => return Err(invalid("`params` is not an object")),
             Err(bad) => {
                 return Err(invalid(format!("the params cannot be read: {bad}")));
             }
@@ -37,7 +37,7 @@ pub(super) fn inquiry(
         "elicitation/create" => match params.get("mode").map(Value::as_str) {
             None | Some(Some("form")) => Wants::Form,
             Some(Some("url")) => Wants::Address,
-            Some(_) => return Err(invalid("there is no such mode of elicitation")),
+            Some(_) => return Err(invalid("unknown elicitation mode")),
         },
         "sampling/createMessage" => Wants::Sampling,
         "roots/list" => Wants::Roots,
@@ -75,7 +75,7 @@ fn unable(wants: Wants) -> Refused {
 fn form(params: &mut Map<String, Value>) -> Result<Value, Refused> {
     let schema = params.remove("requestedSchema");
     let Some(Value::Object(schema)) = schema else {
-        return Err(invalid("`requestedSchema` is missing, or is no object"));
+        return Err(invalid("`requestedSchema` is missing or not an object"));
     };
     let message = message(params)?;
     Ok(json!({"mode": "form", "message": message, "requestedSchema": schema}))
@@ -89,7 +89,7 @@ fn address(params: &mut Map<String, Value>) -> Result<Value, Refused> {
         .unwrap_or_default();
     let url = reqwest::Url::parse(text).ok();
     let Some(url) = url.filter(|it| matches!(it.scheme(), "http" | "https")) else {
-        return Err(invalid("`url` is no http or https address"));
+        return Err(invalid("`url` is not an http or https address"));
     };
     let id = params.remove("elicitationId");
     let message = message(params)?;
@@ -100,7 +100,7 @@ fn address(params: &mut Map<String, Value>) -> Result<Value, Refused> {
         }
         // Only the older era has one.
         (None, _) => {}
-        _ => return Err(invalid("`elicitationId` is no string")),
+        _ => return Err(invalid("`elicitationId` is not a string")),
     }
     Ok(address)
 }
@@ -108,7 +108,7 @@ fn address(params: &mut Map<String, Value>) -> Result<Value, Refused> {
 fn message(params: &mut Map<String, Value>) -> Result<String, Refused> {
     match params.remove("message") {
         Some(Value::String(message)) => Ok(message),
-        _ => Err(invalid("`message` is missing, or is no string")),
+        _ => Err(invalid("`message` is missing or not a string")),
     }
 }
 
@@ -128,10 +128,10 @@ fn sampling(params: &mut Map<String, Value>, abilities: Abilities) -> Result<Val
         return Err(invalid("whoever runs this call cannot sample with tools"));
     }
     if !params.get("messages").is_some_and(Value::is_array) {
-        return Err(invalid("`messages` is missing, or is no array"));
+        return Err(invalid("`messages` is missing or not an array"));
     }
     if !params.get("maxTokens").is_some_and(Value::is_number) {
-        return Err(invalid("`maxTokens` is missing, or is no number"));
+        return Err(invalid("`maxTokens` is missing or not a number"));
     }
     params.retain(|key, _| KEPT.contains(&key.as_str()));
     Ok(Value::Object(std::mem::take(params)))

@@ -274,7 +274,7 @@ async fn a_command_that_cannot_be_used_says_why_and_hides_its_arguments() {
         (
             "sh",
             "echo hello",
-            vec!["exit code 0", "on its stdout is no message: hello"],
+            vec!["exit code 0", "on its stdout is not a message: hello"],
         ),
     ] {
         let mut spec = shell(format!("{script} #secret-argument"));

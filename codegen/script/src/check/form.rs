@@ -94,7 +94,7 @@ fn begins_no_line(statement: &Statement<'_>, text: &str, findings: &mut Findings
         findings.error(
             FindingCode::Syntax,
             start,
-            "`export` stands in the middle of a line".to_owned(),
+            "`export` is in the middle of a line".to_owned(),
             Some("Begin a line with it.".to_owned()),
         );
     }

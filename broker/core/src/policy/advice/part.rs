@@ -162,7 +162,7 @@ impl Advice<'_> {
             true => instead,
             false => format!("({instead})"),
         };
-        let what = "what is not known is let through";
+        let what = "unknown values are let through";
         let why = "a fact that is absent could not be computed: the call may lead anywhere";
         let next = format!("write {instead}");
         let statement = &self.rule.statement;
@@ -189,7 +189,7 @@ impl Advice<'_> {
             self.twice_within(side, findings);
             let before = sides.get(..at).unwrap_or_default();
             if before.iter().any(|it| it.expr() == side.expr()) {
-                let what = "a part of the condition stands there twice";
+                let what = "a part of the condition is repeated";
                 let statement = &self.rule.statement;
                 let place = statement.place(side.range.start);
                 let fix = Fix::without_part(statement, self.clauses, side, "leave one out");

@@ -82,7 +82,7 @@ fn shadowed(rule: &Rule, by: Option<&Rule>, counts: bool) -> String {
         None => format!("other rules together {done} too, or forbid"),
     };
     let reason = match counts {
-        true => "; only the reason that is told would be another one",
+        true => "; only the reported reason would change",
         false => "",
     };
     format!("whatever it {verb}, {others}{reason}")

@@ -102,8 +102,8 @@ impl Advice<'_> {
             None => quoted(text).map(|text| format!("{read} like {text}")),
         })
         .flatten();
-        let what = format!("`{text}` is compared as it stands");
-        let why = "a `*` stands for any characters after `like`, and only there";
+        let what = format!("`{text}` is compared literally");
+        let why = "`*` matches any characters only after `like`";
         Some(self.at(seen, Kind::PatternAsText, (&what, why), instead))
     }
 
@@ -135,7 +135,7 @@ impl Advice<'_> {
             ),
             "dest_domains" => (
                 domain(text),
-                "domains are what stands behind the `@`, in lower case",
+                "domains are the part after the `@`, in lower case",
             ),
             "dest_addresses" => (
                 address(text),

@@ -144,7 +144,7 @@ fn labels_and_approvals_are_no_values() {
 fn a_misspelt_label_is_named() {
     forbid(
         "context.labels.contains(\"untrustd\")",
-        &["`untrustd` is no label"],
+        &["`untrustd` is not a label"],
     );
 }
 

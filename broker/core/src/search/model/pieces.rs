@@ -24,10 +24,10 @@ impl WordPieces {
         let model = tokenizer.get("model").ok_or("it has no `model`")?;
         match model.get("type").and_then(Value::as_str) {
             None | Some("WordPiece") => {}
-            Some(_) => return Err("its model is none of WordPiece, which alone is read".into()),
+            Some(_) => return Err("its model is not WordPiece, the only supported kind".into()),
         }
         let vocabulary = model.get("vocab").and_then(Value::as_object);
-        let vocabulary = vocabulary.ok_or("its `model.vocab` is no object")?;
+        let vocabulary = vocabulary.ok_or("its `model.vocab` is not an object")?;
         let number = |it: &Value| usize::try_from(it.as_u64()?).ok();
         let numbers: Option<HashMap<String, usize>> = vocabulary
             .iter()

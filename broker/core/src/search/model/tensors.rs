@@ -68,7 +68,7 @@ impl<'a> Tensors<'a> {
         let (length, rest) = file.split_first_chunk::<8>().ok_or("it is cut off")?;
         let length = usize::try_from(u64::from_le_bytes(*length)).ok();
         let parts = length.and_then(|length| rest.split_at_checked(length));
-        let (header, body) = parts.ok_or("it is no safetensors file, or cut off")?;
+        let (header, body) = parts.ok_or("it is not a safetensors file, or it is cut off")?;
         let header = json::read(header, HEADER).map_err(|bad| format!("its header is {bad}"))?;
         Ok(Self { header, body })
     }
@@ -98,7 +98,7 @@ impl<'a> Tensors<'a> {
             .iter()
             .try_fold(kind.bytes(), |size, length| size.checked_mul(*length));
         if size != Some(bytes.len()) {
-            return Err(wrong("has not as many numbers as its shape says"));
+            return Err(wrong("has another number of values than its shape"));
         }
         Ok(Some(Tensor {
             name: name.to_owned(),

@@ -140,7 +140,7 @@ fn what_is_no_model_is_named_with_its_file() {
         (endless, &good, CONFIG, "no safetensors file"),
         (rows()[..60].to_vec(), &good, CONFIG, "model.safetensors"),
         (tensors(&[]), &good, CONFIG, "no tensor `embeddings`"),
-        (table(&[16], floats(&ROWS)), &good, CONFIG, "is no table"),
+        (table(&[16], floats(&ROWS)), &good, CONFIG, "is not a table"),
         (
             table(&[9, 2], floats(&ROWS)),
             &good,
@@ -166,7 +166,12 @@ fn what_is_no_model_is_named_with_its_file() {
             "not finite",
         ),
         (mapping, &good, CONFIG, "names a row"),
-        (rows(), "[]", CONFIG, "tokenizer.json: it is no JSON object"),
+        (
+            rows(),
+            "[]",
+            CONFIG,
+            "tokenizer.json: it is not a JSON object",
+        ),
         (rows(), "{", CONFIG, "tokenizer.json"),
         (
             rows(),

@@ -67,17 +67,13 @@ fn of_facts(facts: &Facts, rows: &mut Vec<Row>) {
         (None, true) => {}
     }
     match (facts.writes.external, facts.writes.state) {
-        (true, true) => say(
-            rows,
-            "does",
-            "somebody else gets to see it, or it changes something",
-        ),
-        (true, false) => say(rows, "does", "somebody else gets to see it"),
+        (true, true) => say(rows, "does", "others can see it, or it changes something"),
+        (true, false) => say(rows, "does", "others can see it"),
         (false, true) => say(rows, "does", "it changes something"),
         (false, false) => say(
             rows,
             "does",
-            "it changes nothing, and nobody else gets to see it",
+            "it changes nothing, and no one else can see it",
         ),
     }
     let labels = list(facts.labels.to_texts().iter());

@@ -76,7 +76,10 @@ impl Results {
         });
         Sarif {
             rules: vec![
-                ("case-failed", "A case comes out otherwise than it says."),
+                (
+                    "case-failed",
+                    "The result of a case is not the expected one.",
+                ),
                 ("rule-uncovered", "A rule decides no case."),
             ],
             results: failed.chain(uncovered).collect(),

@@ -157,7 +157,7 @@ fn of_journal(journal: &Replayed) -> String {
     if journal.cut {
         let name = escape::line(&journal.journal);
         text.push_str(&format!(
-            "note: the journal of {name} is cut; what stands before was looked at\n"
+            "note: the journal of {name} is cut off; the part before was used\n"
         ));
     }
     text
