@@ -82,7 +82,9 @@ fn conditions(schema: &Value) -> Vec<String> {
 /// Tools of real servers, as far apart as their lists have them; none without a corpus.
 fn corpus(count: usize) -> Vec<Set> {
     let Some(corpus) = std::env::var_os("AIRLOCK_CORPUS") else {
-        eprintln!("skipped: AIRLOCK_CORPUS names no folder, so only our own tools are looked at");
+        eprintln!(
+            "SKIP: AIRLOCK_CORPUS names no folder; only the tools of this repository are tested"
+        );
         return Vec::new();
     };
     let folder = PathBuf::from(corpus).join("tools");
