@@ -74,7 +74,7 @@ pub(crate) mod tests {
         let model = read(scratch.path()).unwrap();
         assert_eq!(model.embed("peruses"), [1.0, 0.0]);
         scratch.file("model.safetensors", "version https://git-lfs");
-        assert!(why(scratch.path()).starts_with("model.safetensors: not a safetensors file"));
+        assert!(why(scratch.path()).starts_with("model.safetensors: it is not a safetensors file"));
         scratch.file("tokenizer.json", "no");
         assert!(why(scratch.path()).starts_with("tokenizer.json: "));
     }

@@ -319,7 +319,7 @@ mod tests {
         check(
             "s/t.json",
             "{\"name\": \"t\", \"name\": \"t\"}",
-            "stands twice",
+            "duplicate key",
         );
         check("s/t.json", "{", "not JSON");
         check("s/t.json", &"[".repeat(500), "nested deeper");

@@ -184,7 +184,7 @@ mod tests {
             r#"{"n":9007199254740993}"#,
             Err("9007199254740993 cannot be represented exactly"),
         );
-        check(r#"{"n":1,"n":2}"#, Err("`n` stands twice"));
+        check(r#"{"n":1,"n":2}"#, Err("duplicate key `n`"));
         check(r#"{"a":[[[[]]]]}"#, Err("deeper than 4"));
         check(
             &format!(r#"{{"a":"{}"}}"#, "x".repeat(100)),

@@ -37,7 +37,7 @@ pub enum BadJson {
     TooManyNodes { nodes_max: u32 },
     #[error("not JSON: {why}")]
     NotJson { why: String },
-    #[error("duplicate key `{key}` in one object")]
+    #[error("an object with the duplicate key `{key}`")]
     KeyTwice { key: String },
     #[error("the number {number} cannot be represented exactly")]
     Inexact { number: String },
@@ -208,8 +208,8 @@ mod tests {
 
     #[test]
     fn what_two_readers_could_read_differently_is_refused() {
-        check(r#"{"a":1,"a":2}"#, Err("`a` stands twice"));
-        check(r#"{"a":1,"\u0061":2}"#, Err("`a` stands twice"));
+        check(r#"{"a":1,"a":2}"#, Err("duplicate key `a`"));
+        check(r#"{"a":1,"\u0061":2}"#, Err("duplicate key `a`"));
         check(r#""\ud800""#, Err("not JSON"));
         check("[1,]", Err("not JSON"));
         check("1 2", Err("not JSON"));

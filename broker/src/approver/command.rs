@@ -76,7 +76,7 @@ mod tests {
         let old = r#"printf '{"nonce":"00","answer":"allow-once"}'"#;
         check(old, Err("nonce")).await;
         check("true", Err("not JSON")).await;
-        check("head -c 100000 /dev/zero", Err("more than")).await;
+        check("head -c 100000 /dev/zero", Err("longer than")).await;
     }
 
     #[tokio::test]

@@ -253,7 +253,7 @@ pub(super) mod tests {
     fn what_is_not_exactly_an_answer_is_none() {
         check(r#"{"nonce":"n1","answer":"allow-once"}"#, Err("nonce"));
         check(r#"{"answer":"allow-once"}"#, Err("nonce"));
-        check(r#"{"nonce":"n0","answer":"yes"}"#, Err("none of"));
+        check(r#"{"nonce":"n0","answer":"yes"}"#, Err("invalid `answer`"));
         check(r#"{"nonce":"n0","answer":"allow"}"#, Err("uses_max"));
         check(
             r#"{"nonce":"n0","answer":"allow","uses_max":0}"#,

@@ -197,7 +197,7 @@ pub(super) fn sufficient(report: &Report) -> String {
     }
     let file = render::grant_file(&report.grants_needed);
     format!(
-        "nobody could be asked; this would have been enough, once somebody has checked it, written \
+        "no one could be asked; this would have been enough, once a person has checked it, written \
          their name into it, and given it to --grant FILE:\n\n{file}\n"
     )
 }

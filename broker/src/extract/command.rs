@@ -76,7 +76,7 @@ mod tests {
         check("cat", echo).await;
         check("cat > /dev/null; echo 36", Ok("36")).await;
         check("echo 36; exit 3", Err("exit status: 3")).await;
-        check("head -c 1000 /dev/zero", Err("more than 100 bytes")).await;
+        check("head -c 1000 /dev/zero", Err("longer than 100 bytes")).await;
         check("printf '\\377'", Err("not UTF-8")).await;
     }
 

@@ -47,7 +47,7 @@ pub(crate) async fn reply(
     time: Time,
 ) -> Reply {
     let Some(extractor) = extractor else {
-        let message = "nobody reads values here: the host offers no sampling, and no [extract] \
+        let message = "no one can read values here: the host offers no sampling, and no [extract] \
                        command is configured";
         return failed(message.into(), false);
     };
@@ -167,7 +167,7 @@ mod tests {
         check(Ok(r#"{"name":7}"#), Err("answer.name")).await;
         check(Ok(r#"{"nam":"a"}"#), Err("does not fit the schema")).await;
         check(Ok("Sure! Here it is: {}"), Err("not usable")).await;
-        check(Ok(r#"{"name":"a","name":"b"}"#), Err("twice")).await;
+        check(Ok(r#"{"name":"a","name":"b"}"#), Err("duplicate key")).await;
         check(Ok(""), Err("not usable")).await;
         check(Err("the host said no"), Err("the host said no")).await;
     }

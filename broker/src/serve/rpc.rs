@@ -264,7 +264,11 @@ mod tests {
         assert_eq!(params(None).unwrap(), json!({}));
         assert_eq!(read(r#"{"a":1}"#), Ok(json!({"a": 1})));
         assert_eq!(read("[1]"), Err("`params` is not an object".into()));
-        assert!(read(r#"{"a":1,"a":2}"#).unwrap_err().contains("twice"));
+        assert!(
+            read(r#"{"a":1,"a":2}"#)
+                .unwrap_err()
+                .contains("duplicate key")
+        );
         let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
         assert!(read(&deep).unwrap_err().contains("deeper"));
     }

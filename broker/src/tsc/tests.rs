@@ -74,7 +74,7 @@ async fn what_a_compiler_says_is_heard_once_and_in_the_scripts_own_places() {
 #[tokio::test]
 async fn a_compiler_that_does_not_answer_is_no_failure() {
     check_unheard(&at("garbage").await, "panic: runtime error");
-    check_unheard(&at("huge").await, "more than 262144 bytes");
+    check_unheard(&at("huge").await, "longer than 262144 bytes");
     check_unheard(&at("silent").await, "exit status: 3");
     check_unheard(&at("nowhere").await, "cannot be started");
 }

@@ -393,7 +393,7 @@ impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         if !self.over && self.cancellable && self.link.era() == Some(Era::Legacy) {
             let params = format!(
-                r#"{{"requestId":{},"reason":"nobody waits for it any more"}}"#,
+                r#"{{"requestId":{},"reason":"the caller no longer waits for it"}}"#,
                 self.id
             );
             self.link

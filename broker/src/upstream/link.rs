@@ -53,7 +53,7 @@ impl LinkError {
                 let what = "the server wants an address to be opened first";
                 match was_declined {
                     true => format!("{what}, which was declined; it has done nothing"),
-                    false => format!("{what}, and nobody has; it has done nothing"),
+                    false => format!("{what}, which was not done; the call has done nothing"),
                 }
             }
         }

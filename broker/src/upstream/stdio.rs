@@ -242,7 +242,7 @@ impl Drop for InFlight<'_> {
         drop(waiting);
         if has_left && self.cancellable {
             let params = format!(
-                r#"{{"requestId":{},"reason":"nobody waits for it any more"}}"#,
+                r#"{{"requestId":{},"reason":"the caller no longer waits for it"}}"#,
                 self.id
             );
             let bytes = jsonrpc::notification("notifications/cancelled", &params);

@@ -147,9 +147,9 @@ fn an_address_is_shown_whole_and_opened_by_the_person_alone() {
         (
             &[
                 ("[o]pened", "\n"),
-                ("none of the answers", ""),
+                ("not one of the answers", ""),
                 ("[o]pened", "yes\n"),
-                ("none of the answers", ""),
+                ("not one of the answers", ""),
                 ("[o]pened", "o\n"),
             ],
             "answer accept",

@@ -76,7 +76,7 @@ fn what_is_not_opened_first_ends_the_call_and_the_script_hears_how() {
     let form = json!({"elicitation": {}});
     for (era, can, said, expected, left) in [
         ("", &url, "decline", ["refused", "which was declined"], 1),
-        ("", &url, "cancel", ["unanswered", "nobody has"], 1),
+        ("", &url, "cancel", ["unanswered", "was not done"], 1),
         (
             " --newer",
             &url,

@@ -140,9 +140,9 @@ pub(super) fn place(rules: &Rules, example: &Example) -> Option<Place> {
 const ASSUMED: [&str; 4] = [
     "the call fits the tool's input schema, the tool was shown in the session, and its \
      description is the accepted one",
-    "nobody has given a grant, and nothing is remembered of one",
+    "no grant was given, and none is remembered",
     "what a tool writes, and which arguments name places and paths, is as the configuration \
-     labels it; a tool that nobody labelled writes everything and names nothing",
+     labels it; an unlabelled tool writes everything and names nothing",
     "labels, counts, time, roots, whether the script is trusted and whether a place is \
      explained are free: whatever they can be in some run",
 ];
@@ -152,7 +152,7 @@ const BELIEVED: &str = "a proof rests on cvc5, on Cedar's symbolic compiler, and
                         is evaluated otherwise than Cedar has it";
 
 /// What holds besides where no policy has to permit a call.
-const UNNAMED: &str = "nobody can be asked beside the rules: what none of them names is denied; \
+const UNNAMED: &str = "no one can be asked beyond the rules: what none of them names is denied; \
                        where an approver is there, it is asked about";
 
 /// `rules`: those with patterns, where these count.

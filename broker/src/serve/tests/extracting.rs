@@ -143,7 +143,7 @@ async fn a_host_that_cannot_sample_is_not_asked_and_nothing_leaves() {
     for way in WAYS {
         let mut host = Host::connect_as(way, settings(), json!({"elicitation": {}})).await;
         let result = host.run(CODE).await;
-        check(&result, &Err("nobody reads values here"));
+        check(&result, &Err("no one can read values here"));
         let calls = &result["structuredContent"]["calls"];
         assert_eq!(calls[0]["outcome"], "not-sent", "{result}");
     }

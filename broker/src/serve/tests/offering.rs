@@ -232,7 +232,7 @@ async fn a_name_means_one_prompt_whoever_lists_it() {
         );
         let system = host.request("prompts/get", json!({"name": "a_b.s"})).await;
         let system = system.unwrap_err().to_string();
-        assert!(system.contains("neither the user's"), "{way}: {system}");
+        assert!(system.contains("unknown role"), "{way}: {system}");
     }
 }
 

@@ -274,7 +274,10 @@ async fn a_command_that_cannot_be_used_says_why_and_hides_its_arguments() {
         (
             "sh",
             "echo hello",
-            vec!["exit code 0", "on its stdout is not a message: hello"],
+            vec![
+                "exit code 0",
+                "on its stdout is not a JSON-RPC message: hello",
+            ],
         ),
     ] {
         let mut spec = shell(format!("{script} #secret-argument"));

@@ -62,7 +62,7 @@ fn of_facts(facts: &Facts, rows: &mut Vec<Row>) {
         (None, true) if facts.writes.external || facts.writes.state => warn(
             rows,
             "goes to",
-            "nobody knows: no label says which of its arguments tells",
+            "unknown: no label says which argument holds it",
         ),
         (None, true) => {}
     }
