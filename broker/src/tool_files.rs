@@ -18,6 +18,8 @@ use serde_json::Value;
 
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 const FILES_MAX: usize = 20_000;
+/// Of all files of a folder.
+const FOLDER_BYTES_MAX: usize = 64 * 1024 * 1024;
 const BOUNDS: Bounds = Bounds {
     bytes_max: FILE_BYTES_MAX as u32,
     depth_max: 100,
@@ -73,7 +75,7 @@ impl ToolFiles {
     /// among others.
     pub fn load(&self) -> Result<Loaded, Problem> {
         let mut loaded = Loaded::default();
-        let mut count = 0_usize;
+        let (mut count, mut bytes) = (0_usize, 0_usize);
         for (name, path) in entries(&self.0).map_err(|error| self.unreadable(&error))? {
             if !path.is_dir() {
                 if name.ends_with(".json") && name != FORMAT_NAME {
@@ -103,7 +105,13 @@ impl ToolFiles {
                     let why = format!("it holds more than {FILES_MAX} files");
                     return Err(unusable(&self.0.to_string_lossy(), &why, "split it"));
                 }
-                loaded.take(&name, &file, self.shown(&path), read(&path));
+                let text = read(&path);
+                bytes += text.as_ref().map_or(0, String::len);
+                if bytes > FOLDER_BYTES_MAX {
+                    let why = "its files hold more than 64MiB together";
+                    return Err(unusable(&self.0.to_string_lossy(), why, "split it"));
+                }
+                loaded.take(&name, &file, self.shown(&path), text);
             }
         }
         Ok(loaded)

@@ -29,6 +29,8 @@ use crate::{text, unwrap};
 
 /// The schema of the format, as it stands in the repository.
 pub const FORMAT: &str = include_str!("../../tool_descriptions/format.schema.json");
+/// Faults of one file: for each, the file is gone through to find its line.
+const FAULTS_MAX: usize = 50;
 /// What findings call a whole file.
 const ROOT: &str = "file";
 
@@ -119,6 +121,9 @@ impl Description {
         if !file.arguments.is_empty() {
             let mut schema = Value::clone(&self.input_schema);
             for (name, argument) in &file.arguments {
+                if faults.len() >= FAULTS_MAX {
+                    break;
+                }
                 if let Err(suggestion) = describe_argument(&mut schema, name, argument) {
                     let why = format!("the tool has no argument `{name}`{suggestion}");
                     let path = crate::validate::member_path("file.arguments", name);

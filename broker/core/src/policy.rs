@@ -9,6 +9,7 @@ pub mod ever;
 mod fact;
 mod finding;
 mod fix;
+mod grammar;
 mod kind;
 mod known;
 mod lint;

@@ -16,7 +16,7 @@ use super::options::{
 };
 use super::progress::Progress;
 use super::screen::Screen;
-use super::signals::{cancel_on_signals, outlive_full_files};
+use super::signals::{Signals, outlive_full_files};
 use super::{Outcome, exit, input, print, print_json, runtime};
 use crate::broker::{Broker, BuildError, Cancel, Check, RunEvent, Script};
 use crate::config::{Config, Environment};
@@ -106,8 +106,9 @@ pub(super) fn run(options: RunOptions, environment: &Environment) -> Outcome {
 
     let runtime = runtime()?;
     let cancel = Cancel::new();
+    // A script that was cancelled has its own bounds for what is still to be recorded.
+    let signals = Signals::cancel(&cancel, &screen, None);
     let report = runtime.block_on(async {
-        cancel_on_signals(&cancel);
         outlive_full_files();
         let job = Job {
             screen: &screen,
@@ -116,6 +117,7 @@ pub(super) fn run(options: RunOptions, environment: &Environment) -> Outcome {
             nobody_answers: options.approval.nobody_answers(&config),
         };
         let broker = job.connect(config).await?;
+        signals.started();
         let report = job.run(&broker, source.script.clone()).await;
         let shown = job.show(&report, &source, !broker.catalog().has_others());
         let trouble = broker.telemetry_trouble();

@@ -2,7 +2,9 @@
 
 mod verify;
 
-use airlock_core::id::RunId;
+use std::collections::BTreeSet;
+
+use airlock_core::id::{CallId, RunId};
 use airlock_core::journal::{Body, Line, Verdict, Verified, read};
 use airlock_core::problem::Problem;
 use airlock_core::report::Status;
@@ -254,17 +256,9 @@ fn shown(run: &RunId, journal: &Verified) -> Value {
 
 /// Each decided call with what became of it, in the words of a report.
 fn calls(journal: &Verified) -> Vec<Value> {
-    let settled = |call| {
-        journal.lines.iter().find_map(|line| match &line.body {
-            Body::Settled(settled) if settled.call == call => Some(settled),
-            _ => None,
-        })
-    };
     let asked = |call| {
-        journal
-            .lines
-            .iter()
-            .any(|line| matches!(&line.body, Body::Asked(asked) if asked.call == call))
+        let mut said = journal.of_call(call);
+        said.any(|body| matches!(body, Body::Asked(_)))
     };
     let decided = journal.lines.iter().filter_map(|line| match &line.body {
         Body::Decided(decided) => Some(decided),
@@ -272,7 +266,7 @@ fn calls(journal: &Verified) -> Vec<Value> {
     });
     decided
         .map(|decided| {
-            let settled = settled(decided.call);
+            let settled = journal.settled(decided.call);
             let decision = match decided.decision {
                 _ if asked(decided.call) => "ask",
                 Verdict::Deny => "deny",
@@ -291,8 +285,9 @@ fn calls(journal: &Verified) -> Vec<Value> {
 }
 
 fn in_doubt(journal: &Verified) -> Vec<Value> {
+    let calls: BTreeSet<CallId> = journal.in_doubt.iter().copied().collect();
     let decided = journal.lines.iter().filter_map(|line| match &line.body {
-        Body::Decided(decided) if journal.in_doubt.contains(&decided.call) => Some(decided),
+        Body::Decided(decided) if calls.contains(&decided.call) => Some(decided),
         _ => None,
     });
     decided

@@ -14,7 +14,7 @@ use super::options::{
 };
 use super::run::build_problem;
 use super::screen::Screen;
-use super::signals::{cancel_on_signals, outlive_full_files};
+use super::signals::{Signals, outlive_full_files};
 use super::{Outcome, exit, print, runtime};
 use crate::broker::{Broker, Cancel, ServerState};
 use crate::config::{Config, Environment, units};
@@ -26,6 +26,8 @@ const LAST_WALL: Duration = Duration::from_millis(50);
 const FAREWELL_WALL: Duration = Duration::from_millis(700);
 /// Servers get this long to end by themselves after that.
 const CLOSE_WALL: Duration = Duration::from_millis(1_100);
+/// All of these, and what threads that compute can add to them.
+const END_WALL: Duration = Duration::from_millis(2_500);
 
 #[derive(Debug, Args)]
 pub(super) struct ServeOptions {
@@ -209,7 +211,7 @@ fn load(options: ServeOptions, environment: &Environment) -> Result<Config, Prob
 
 async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) -> Outcome {
     let cancel = Cancel::new();
-    cancel_on_signals(&cancel);
+    let signals = Signals::cancel(&cancel, screen, Some(END_WALL));
     outlive_full_files();
     let serve = Serve::new(settings).map_err(|error| {
         Problem::new("internal", "nothing can be served", error.to_string(), "")
@@ -248,6 +250,7 @@ async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) 
         tokio::select! {
             built = &mut building, if broker.is_none() => {
                 let built = built.map_err(interrupted)??;
+                signals.started();
                 crier.tell(&built);
                 let (screen, trouble) = (screen.clone(), built.telemetry_trouble());
                 tokio::spawn(async move { screen.warning(&trouble.await) });

@@ -52,11 +52,7 @@ fn remainder(journal: &Verified) -> String {
         (None, Some(_)) => {}
     }
     for call in &journal.in_doubt {
-        let decided = journal.lines.iter().find_map(|line| match &line.body {
-            Body::Decided(decided) if decided.call == *call => Some(decided),
-            _ => None,
-        });
-        if let Some(decided) = decided {
+        if let Some(decided) = journal.decided(*call) {
             let (tool, args) = (tool(&decided.tool), args(decided));
             text.push_str(&format!("in doubt: call {} of {tool}{args}\n", call.0));
         }

@@ -1,11 +1,11 @@
 //! A JSON Schema, read keyword by keyword into a [`Shape`]. Total: whatever the
 //! schema holds, something true comes out, and what is missing from it is listed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::combine::{both, is_of, union_kind};
+use super::combine::{Combiner, is_of, union_kind};
 use super::keywords::{
     UNSAYABLE, constraint_text, is_keyword, only_constrains, strings, type_name, type_names,
 };
@@ -20,6 +20,8 @@ const NAMED_MAX: usize = 200;
 /// A reference to something smaller than this is written out in place.
 const INLINE_BYTES_MAX: usize = 80;
 const RULE_CHARS_MAX: usize = 300;
+/// Of the way to what is degraded.
+const PATH_CHARS_MAX: usize = 120;
 
 pub(super) struct Lowering<'a> {
     root: &'a Value,
@@ -35,6 +37,7 @@ pub(super) struct Lowering<'a> {
     open: Vec<(*const Value, bool)>,
     path: Vec<String>,
     made: usize,
+    combiner: Combiner,
 }
 
 impl<'a> Lowering<'a> {
@@ -60,6 +63,7 @@ impl<'a> Lowering<'a> {
             open: Vec::new(),
             path: vec![root_name.to_owned()],
             made: 0,
+            combiner: Combiner::default(),
         };
         lowering.count_references(root, 0);
         lowering
@@ -113,7 +117,8 @@ impl<'a> Lowering<'a> {
         self.open.push((identity, below));
         let mut shape = self.own(fields);
         for reference in schema::references(fields) {
-            shape = both(shape, self.reference(reference));
+            let referred = self.reference(reference);
+            shape = self.both(shape, referred);
         }
         shape = self.all_of(fields, shape);
         for keyword in ["anyOf", "oneOf"] {
@@ -168,7 +173,7 @@ impl<'a> Lowering<'a> {
             .references
             .get(&identity)
             .is_some_and(|count| *count > 1);
-        if shared && target.to_string().len() > INLINE_BYTES_MAX {
+        if shared && is_longer(target, INLINE_BYTES_MAX) {
             self.name_for(identity, reference);
         }
         self.lower(target, None, false)
@@ -289,26 +294,33 @@ impl<'a> Lowering<'a> {
 
     fn object(&mut self, fields: &'a Map<String, Value>) -> Kind {
         let required: Vec<&str> = strings(fields.get("required"));
+        let is_required: HashSet<&str> = required.iter().copied().collect();
         let declared = fields.get("properties").and_then(Value::as_object);
         let mut properties: Vec<Property> = Vec::new();
         for (name, node) in declared.into_iter().flatten() {
             let shape = self.inside(&format!(".{name}"), |it| it.lower(node, Some(name), true));
             properties.push(Property {
                 name: name.clone(),
-                required: required.contains(&name.as_str()),
+                required: is_required.contains(name.as_str()),
                 shape,
             });
         }
         let rest = self.rest(fields, declared.is_some());
-        for name in required {
-            if !properties.iter().any(|it| it.name == name) {
-                properties.push(Property {
-                    name: name.to_owned(),
-                    required: true,
-                    shape: unnamed_shape(&rest),
-                });
-            }
-        }
+        let mut known: HashSet<&str> = declared
+            .into_iter()
+            .flat_map(Map::keys)
+            .map(String::as_str)
+            .collect();
+        let undeclared: Vec<&str> = required
+            .into_iter()
+            .filter(|name| known.insert(name))
+            .collect();
+        let shape = self.copied(unnamed_shape(&rest), undeclared.len());
+        properties.extend(undeclared.into_iter().map(|name| Property {
+            name: name.to_owned(),
+            required: true,
+            shape: shape.clone(),
+        }));
         let mut object = Object { properties, rest };
         self.property_names(fields, &mut object);
         if crate::declare::says_less_than(&object) {
@@ -359,16 +371,18 @@ impl<'a> Lowering<'a> {
             listed.map(|values| values.iter().filter_map(Value::as_str).collect());
         match listed {
             Some(listed) => {
-                let shape = unnamed_shape(&object.rest);
-                for name in listed {
-                    if !object.properties.iter().any(|it| it.name == name) {
-                        object.properties.push(Property {
-                            name: name.to_owned(),
-                            required: false,
-                            shape: shape.clone(),
-                        });
-                    }
-                }
+                let known = object.properties.iter().map(|it| it.name.clone());
+                let mut known: HashSet<String> = known.collect();
+                let listed = listed.into_iter().map(str::to_owned);
+                let new: Vec<String> = listed.filter(|it| known.insert(it.clone())).collect();
+                let shape = self.copied(unnamed_shape(&object.rest), new.len());
+                object
+                    .properties
+                    .extend(new.into_iter().map(|name| Property {
+                        name,
+                        required: false,
+                        shape: shape.clone(),
+                    }));
                 object.rest = Rest::Forbidden;
             }
             None if names.keys().all(|it| it == "type") => {}
@@ -380,7 +394,7 @@ impl<'a> Lowering<'a> {
         let parts = fields.get("allOf").and_then(Value::as_array);
         parts.into_iter().flatten().fold(shape, |shape, part| {
             let part = self.lower(part, None, false);
-            both(shape, part)
+            self.both(shape, part)
         })
     }
 
@@ -397,7 +411,7 @@ impl<'a> Lowering<'a> {
             .collect();
         let kind = union_kind(members.clone());
         if kind != Kind::Any {
-            return both(shape, Shape::of(kind));
+            return self.both(shape, Shape::of(kind));
         }
         // No alternative is left to stand beside: what was said of each goes to the whole.
         let said = members.into_iter().map(|it| Facts {
@@ -405,7 +419,26 @@ impl<'a> Lowering<'a> {
             ..Facts::default()
         });
         let facts = said.fold(Facts::default(), Facts::over);
-        both(shape, Shape { kind, facts })
+        self.both(shape, Shape { kind, facts })
+    }
+
+    fn both(&mut self, a: Shape, b: Shape) -> Shape {
+        let combined = self.combiner.both(a, b);
+        self.note_what_is_left_out();
+        combined
+    }
+
+    /// A shape that is copied so often.
+    fn copied(&mut self, shape: Shape, times: usize) -> Shape {
+        let shape = self.combiner.copied(shape, times);
+        self.note_what_is_left_out();
+        shape
+    }
+
+    fn note_what_is_left_out(&mut self) {
+        if self.combiner.is_spent() {
+            self.degrade("combines more than is shown");
+        }
     }
 
     fn unsayable(&mut self, fields: &Map<String, Value>) -> Vec<String> {
@@ -436,7 +469,8 @@ impl<'a> Lowering<'a> {
     }
 
     fn inside<T>(&mut self, step: &str, then: impl FnOnce(&mut Self) -> T) -> T {
-        self.path.push(text::neutralise(step));
+        let step = text::neutralise(step);
+        self.path.push(text::clip(&step, PATH_CHARS_MAX));
         let made = then(self);
         self.path.pop();
         made
@@ -444,15 +478,34 @@ impl<'a> Lowering<'a> {
 
     fn degrade(&mut self, reason: &str) {
         const LISTED_MAX: usize = 20;
-        const PATH_CHARS_MAX: usize = 120;
+        if self.degraded.len() >= LISTED_MAX {
+            return;
+        }
         let found = Degraded {
             path: text::clip(&self.path.concat(), PATH_CHARS_MAX),
             reason: reason.to_owned(),
         };
-        if self.degraded.len() < LISTED_MAX && !self.degraded.contains(&found) {
+        if !self.degraded.contains(&found) {
             self.degraded.push(found);
         }
     }
+}
+
+/// Whether a value takes more bytes as JSON; no more of it is written than these.
+fn is_longer(value: &Value, bytes_max: usize) -> bool {
+    struct Room(usize);
+    impl std::io::Write for Room {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let left = self.0.checked_sub(bytes.len());
+            self.0 = left.ok_or(std::io::ErrorKind::FileTooLarge)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    serde_json::to_writer(Room(bytes_max), value).is_err()
 }
 
 fn unnamed_shape(rest: &Rest) -> Shape {

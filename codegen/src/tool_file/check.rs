@@ -5,10 +5,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Fault, ROOT, Read};
+use super::{FAULTS_MAX, Fault, ROOT, Read};
 use crate::closest::closest;
 use crate::description::Description;
 use crate::validate::{Severity, Validator};
+
+/// Arguments with examples that are looked at: each has a schema of its own to compile.
+const ARGUMENTS_MAX: usize = 200;
 
 /// Everything that does not fit. `upstream` is the server's own description, `tools` are the
 /// names of all tools of the server, `others` those of all servers as `server.tool`.
@@ -39,6 +42,9 @@ pub fn against(
         .map(|(at, tool)| (format!("file.related_tools[{at}]"), tool))
         .chain(replacement.map(|tool| ("file.deprecation.replacement".to_owned(), tool)));
     for (path, tool) in named {
+        if faults.len() >= FAULTS_MAX {
+            break;
+        }
         if !tools.contains(tool) && !others.contains(tool) {
             let all = tools.iter().chain(others).map(String::as_str);
             let near = closest(tool, all);
@@ -57,6 +63,9 @@ fn examples(read: &Read, full: &Description) -> Vec<Fault> {
         .and_then(|root| compile_within(full, root));
     let mut faults = Vec::new();
     for (at, example) in read.file.examples.iter().enumerate() {
+        if faults.len() >= FAULTS_MAX {
+            break;
+        }
         let path = format!("{ROOT}.examples[{at}].input");
         let value = Value::Object(example.input.clone());
         faults.extend(unfit(read, input.as_ref(), &path, &value));
@@ -70,7 +79,9 @@ fn examples(read: &Read, full: &Description) -> Vec<Fault> {
 
 fn arguments(read: &Read, full: &Description) -> Vec<Fault> {
     let mut faults = Vec::new();
-    for (name, argument) in &read.file.arguments {
+    let with_examples = read.file.arguments.iter();
+    let with_examples = with_examples.filter(|(_, argument)| !argument.examples.is_empty());
+    for (name, argument) in with_examples.take(ARGUMENTS_MAX) {
         let pointer = full
             .input_schema
             .get("properties")
@@ -80,6 +91,9 @@ fn arguments(read: &Read, full: &Description) -> Vec<Fault> {
         };
         let base = crate::validate::member_path("file.arguments", name);
         for (at, example) in argument.examples.iter().enumerate() {
+            if faults.len() >= FAULTS_MAX {
+                return faults;
+            }
             let path = format!("{base}.examples[{at}]");
             faults.extend(unfit(read, Some(&schema), &path, example));
         }

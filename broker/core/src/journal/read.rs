@@ -8,7 +8,7 @@ use codegen::canonical;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Body, Decided, Ended, VERSION, Verdict};
+use super::{Body, Decided, Ended, Settled, VERSION, Verdict};
 use crate::id::{CallId, Digest, GrantId};
 use crate::json::{self, Bounds};
 
@@ -41,6 +41,8 @@ pub struct Verified {
     pub uses_in_doubt: Vec<(CallId, GrantId)>,
     /// Digest of the last whole line.
     pub head: Option<Digest>,
+    /// The lines about each call, by their index.
+    by_call: BTreeMap<CallId, Vec<usize>>,
 }
 
 /// Where the whole lines end.
@@ -62,10 +64,25 @@ impl Verified {
     /// What was decided of a call: its tool, its arguments, the reasons.
     #[must_use]
     pub fn decided(&self, call: CallId) -> Option<&Decided> {
-        self.lines.iter().find_map(|line| match &line.body {
-            Body::Decided(decided) if decided.call == call => Some(&**decided),
+        self.of_call(call).find_map(|body| match body {
+            Body::Decided(decided) => Some(&**decided),
             _ => None,
         })
+    }
+
+    /// What became of a call that left.
+    #[must_use]
+    pub fn settled(&self, call: CallId) -> Option<&Settled> {
+        self.of_call(call).find_map(|body| match body {
+            Body::Settled(settled) => Some(&**settled),
+            _ => None,
+        })
+    }
+
+    /// Everything that the journal says of a call, in order.
+    pub fn of_call(&self, call: CallId) -> impl Iterator<Item = &Body> {
+        let places = self.by_call.get(&call).into_iter().flatten();
+        places.filter_map(|at| Some(&self.lines.get(*at)?.body))
     }
 
     #[must_use]
@@ -102,6 +119,7 @@ pub fn read(bytes: &[u8]) -> Result<Verified, Broken> {
         in_doubt,
         uses_in_doubt,
         head: reader.head,
+        by_call: reader.by_call,
     })
 }
 
@@ -109,6 +127,7 @@ pub fn read(bytes: &[u8]) -> Result<Verified, Broken> {
 struct Reader {
     lines: Vec<Line>,
     head: Option<Digest>,
+    by_call: BTreeMap<CallId, Vec<usize>>,
     decided: BTreeSet<CallId>,
     /// Allowed, not settled yet.
     open: BTreeSet<CallId>,
@@ -142,6 +161,9 @@ impl Reader {
         }
         self.follow(&line.body)?;
         self.head = Some(Digest::of(text));
+        if let Some(call) = line.body.call() {
+            self.by_call.entry(call).or_default().push(self.lines.len());
+        }
         self.lines.push(line);
         Ok(())
     }

@@ -11,7 +11,7 @@
 mod hearing;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cedar_policy::{Entities, Entity, EntityUid, Policy, PolicySet};
 
@@ -65,8 +65,8 @@ struct Parts {
 #[derive(Debug, Default)]
 struct Part {
     rules: Vec<Arc<Ready>>,
-    /// All of them.
-    set: PolicySet,
+    /// All of them; made for the first call that needs it, since most tools are never called.
+    set: OnceLock<Option<PolicySet>>,
 }
 
 /// A rule, ready to be evaluated.
@@ -186,11 +186,20 @@ impl Parts {
             } else {
                 &mut parts.fixed
             };
-            part.set.add(ready.policy.clone()).ok()?;
             part.rules.push(Arc::clone(ready));
             parts.mentions.join(&rule.mentions);
         }
         Some(parts)
+    }
+}
+
+impl Part {
+    fn set(&self) -> Option<&PolicySet> {
+        let all = || self.rules.iter().map(|rule| rule.policy.clone());
+        let set = self
+            .set
+            .get_or_init(|| PolicySet::from_policies(all()).ok());
+        set.as_ref()
     }
 }
 

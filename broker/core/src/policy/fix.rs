@@ -13,8 +13,11 @@ use super::parts::{self, Around, Clause, Node, Seen, Tree};
 use super::rule::read_one;
 use super::source::{Place, PolicyFile, Statement, one_by_one};
 use super::token::tokens;
-use super::validate::validate;
+use super::validate::Checker;
 use super::vocabulary::Vocabulary;
+
+/// Of files that are gone through to see what becomes of fixes; those behind it are not made.
+const BYTES_MAX: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Fix {
@@ -263,19 +266,25 @@ pub(super) fn part_of<'a>(all: &[Seen<'a>], expr: &Expr) -> Option<Seen<'a>> {
 
 /// Takes the fix from each finding that would still be there with it.
 pub(super) fn keep_good(findings: &mut [Finding], files: &[PolicyFile], vocabulary: &Vocabulary) {
+    let mut checker = Checker::new(vocabulary);
+    let mut bytes_left = BYTES_MAX;
     for finding in findings {
-        if finding
-            .fix
-            .as_ref()
-            .is_some_and(|fix| !is_good(fix, finding, files, vocabulary))
-        {
+        let Some(fix) = &finding.fix else { continue };
+        let file = files.iter().find(|file| *file.name == *finding.place.file);
+        let bytes = file.map_or(0, |file| file.text.len());
+        bytes_left = bytes_left.saturating_sub(bytes);
+        if bytes_left == 0 || !is_good(fix, finding, file, &mut checker) {
             finding.fix = None;
         }
     }
 }
 
-fn is_good(fix: &Fix, finding: &Finding, files: &[PolicyFile], vocabulary: &Vocabulary) -> bool {
-    let file = files.iter().find(|file| *file.name == *finding.place.file);
+fn is_good(
+    fix: &Fix,
+    finding: &Finding,
+    file: Option<&PolicyFile>,
+    checker: &mut Checker<'_>,
+) -> bool {
     let changed = file.and_then(|file| Some((file, fix.apply(&file.text)?)));
     let Some((file, changed)) = changed else {
         return false;
@@ -286,7 +295,7 @@ fn is_good(fix: &Fix, finding: &Finding, files: &[PolicyFile], vocabulary: &Voca
         return true;
     };
     let after = match read_one(statement, file.tightens) {
-        Ok(rule) => validate(&[rule], vocabulary),
+        Ok(rule) => checker.check(&[rule]),
         Err(findings) => findings,
     };
     after

@@ -16,7 +16,7 @@ use super::fix::Fix;
 use super::kind::Kind;
 use super::mentions::{APPROVAL, ARGS, inner, path};
 use super::repair::Repair;
-use super::rule::{Rule, Scope};
+use super::rule::{RULE_FINDINGS_MAX, Rule, Scope};
 use super::vocabulary::is_file_word;
 use crate::flow::Label;
 
@@ -27,6 +27,7 @@ pub(super) fn findings(rule: &Rule) -> Vec<Finding> {
         rule,
         part: None,
         findings: Vec::new(),
+        is_full: false,
     };
     lint.scope();
     for clause in &rule.clauses {
@@ -68,10 +69,16 @@ struct Lint<'a> {
     part: Option<&'a Expr>,
     /// Each with the part that it is about.
     findings: Vec<(Finding, Option<&'a Expr>)>,
+    /// There was one more than is told.
+    is_full: bool,
 }
 
 impl<'a> Lint<'a> {
     fn found(&mut self, kind: Kind, near: &str, what: &str, why: &str, next: impl Into<String>) {
+        self.is_full = self.findings.len() >= RULE_FINDINGS_MAX;
+        if self.is_full {
+            return;
+        }
         let place = self.rule.statement.place_of(near);
         let finding = Finding::new(kind, place, what, why, next);
         self.findings.push((finding, self.part));
@@ -124,6 +131,9 @@ impl<'a> Lint<'a> {
 
     /// The last finding is mended by another word.
     fn fix_word(&mut self, word: &str, instead: &str) {
+        if self.is_full {
+            return;
+        }
         let statement = &self.rule.statement;
         if let (Some((finding, _)), Some(at)) = (self.findings.last_mut(), statement.find(word)) {
             let range = at..at + word.len();

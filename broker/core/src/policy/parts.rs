@@ -8,6 +8,7 @@ use std::sync::Arc;
 use cedar_policy::Policy;
 use cedar_policy::pst::{BinaryOp, Clause as Read, Expr, UnaryOp};
 
+use super::grammar;
 use super::lint::Sign;
 use super::rule::Rule;
 use super::token::{Token, tokens};
@@ -209,6 +210,7 @@ fn negated<'a, 'b>(tokens: &'b [Token<'a>]) -> Option<(&'a str, &'b [Token<'a>])
 /// An expression by itself, as Cedar reads it.
 pub(super) fn expression(text: &str) -> Option<Expr> {
     let rule = format!("permit(principal, action, resource) when {{ {text}\n}};");
+    grammar::policy(&rule).ok()?;
     let policy = Policy::parse(None, rule).ok()?.to_pst().ok()?;
     match policy.body().clauses().as_slice() {
         [Read::When(expr)] => Some((**expr).clone()),

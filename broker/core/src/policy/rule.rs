@@ -10,11 +10,12 @@ use std::sync::Arc;
 use cedar_policy::pst::{ActionConstraint, Clause, Effect};
 use cedar_policy::{Policy, PolicyId, PolicySet};
 use codegen::closest::closest;
-use miette::Diagnostic;
+use miette::{Diagnostic, LabeledSpan};
 
 use super::RULES_MAX;
 use super::finding::{Finding, did_you_mean};
 use super::fix::Fix;
+use super::grammar;
 use super::kind::Kind;
 use super::mentions::{APPROVAL, Mentions};
 use super::nesting::too_deep;
@@ -28,7 +29,10 @@ const PROMPT: &str = "prompt";
 const ANNOTATIONS: [&str; 4] = [ID, OWNER, REASON, PROMPT];
 pub(super) const ID_CHARS_MAX: usize = 80;
 pub(super) const TEXT_CHARS_MAX: usize = 400;
-const FINDINGS_MAX: usize = 500;
+/// Of all rules.
+pub(super) const FINDINGS_MAX: usize = 500;
+/// Of one rule: for each, the rule is gone through to find its place.
+pub(super) const RULE_FINDINGS_MAX: usize = 20;
 
 /// A rule as a reviewer wrote it.
 #[derive(Debug, Clone)]
@@ -100,7 +104,9 @@ pub(super) fn read(files: &[PolicyFile]) -> Result<Vec<Rule>, Vec<Finding>> {
 fn read_apart(name: &Arc<str>, file: &PolicyFile, rules: Option<&[Rule]>) -> Option<Finding> {
     let mut ours: Vec<&str> = rules?.iter().map(|rule| &*rule.id).collect();
     ours.sort_unstable();
-    let whole = PolicySet::from_str(&file.text).ok();
+    let is_cedar = grammar::policies(&file.text).is_ok();
+    let whole = is_cedar.then(|| PolicySet::from_str(&file.text).ok());
+    let whole = whole.flatten();
     let theirs = whole.as_ref().map(|set| {
         let mut ids: Vec<&str> = set
             .policies()
@@ -153,10 +159,7 @@ impl Rule {
             let place = statement.place(0);
             return Err(vec![Finding::new(Kind::TooDeep, place, what, why, next)]);
         }
-        let policy = Policy::parse(None, statement.text()).map_err(|errors| {
-            let finding = diagnosed(Kind::Unreadable, &statement, &errors, "cannot be read");
-            vec![finding.fixed(mend::syntax(&statement, &errors))]
-        })?;
+        let policy = parsed(&statement).map_err(|finding| vec![finding])?;
         let notes = Notes::read(&statement, &policy)?;
         let syntax = policy.to_pst().map_err(|error| {
             let why = error.to_string();
@@ -235,15 +238,49 @@ impl Rule {
         Self::read(own, false).ok()
     }
 
+    /// Where an error of the Cedar parser or validator in this rule is.
+    pub(super) fn place_of(&self, error: &dyn Diagnostic) -> Place {
+        place_of(&self.statement, error)
+    }
+
     /// A finding at an error of the Cedar parser or validator in this rule.
     pub(super) fn diagnosed(&self, kind: Kind, error: &dyn Diagnostic, what: &str) -> Finding {
         diagnosed(kind, &self.statement, error, what)
     }
 }
 
+/// Cedar is given what fits its grammar, and nothing else: see [`grammar`].
+fn parsed(statement: &Statement) -> Result<Policy, Finding> {
+    const WHAT: &str = "cannot be read";
+    let (finding, at) = match grammar::policy(statement.text()) {
+        Err(wrong) => {
+            let place = statement.place(wrong.at);
+            let finding = Finding::new(Kind::Unreadable, place, WHAT, wrong.why, wrong.help);
+            (finding, wrong.at)
+        }
+        Ok(()) => match Policy::parse(None, statement.text()) {
+            Ok(policy) => return Ok(policy),
+            Err(errors) => {
+                let finding = diagnosed(Kind::Unreadable, statement, &errors, WHAT);
+                (finding, label(&errors).map_or(0, |label| label.offset()))
+            }
+        },
+    };
+    Err(finding.fixed(mend::syntax(statement, at)))
+}
+
+/// Where an error is, as far as it says.
+fn label(error: &dyn Diagnostic) -> Option<LabeledSpan> {
+    error.labels().and_then(|mut labels| labels.next())
+}
+
+fn place_of(statement: &Statement, error: &dyn Diagnostic) -> Place {
+    statement.place(label(error).map_or(0, |label| label.offset()))
+}
+
 fn diagnosed(kind: Kind, statement: &Statement, error: &dyn Diagnostic, what: &str) -> Finding {
-    let label = error.labels().and_then(|mut labels| labels.next());
-    let place = statement.place(label.as_ref().map_or(0, |label| label.offset()));
+    let label = label(error);
+    let place = place_of(statement, error);
     let said = error.to_string();
     // Its own prefix names the policy, which the finding does too.
     let why = match said.strip_prefix("for policy `") {
@@ -301,6 +338,9 @@ impl Notes {
         let mut annotations: Vec<_> = policy.annotations().collect();
         annotations.sort_unstable();
         for (name, text) in &annotations {
+            if findings.len() >= RULE_FINDINGS_MAX {
+                return Err(findings);
+            }
             let place = || statement.place_of(&format!("@{name}"));
             if !ANNOTATIONS.contains(name) {
                 let meant = closest(name, ANNOTATIONS);

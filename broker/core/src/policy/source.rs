@@ -35,18 +35,42 @@ impl Place {
     /// Of a byte of a text; one past its end is its end.
     #[must_use]
     pub fn of(file: &Arc<str>, text: &str, offset: usize) -> Self {
+        Spot::FIRST.after(text, offset).in_file(file)
+    }
+}
+
+/// A line and a column, 1-based.
+#[derive(Debug, Clone, Copy)]
+struct Spot {
+    line: u32,
+    column: u32,
+}
+
+impl Spot {
+    const FIRST: Self = Self { line: 1, column: 1 };
+
+    /// Of a byte of the text that begins here; one past its end is its end.
+    fn after(self, text: &str, offset: usize) -> Self {
         let mut at = offset.min(text.len());
         while !text.is_char_boundary(at) {
             at -= 1;
         }
-        let before = text.get(..at).unwrap_or_default();
-        let line = memchr::memchr_iter(b'\n', before.as_bytes()).count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default();
+        let passed = text.get(..at).unwrap_or_default();
+        let lines = memchr::memchr_iter(b'\n', passed.as_bytes()).count();
+        let last = passed.rsplit('\n').next().unwrap_or_default();
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let from = if lines == 0 { self.column } else { 1 };
         Self {
+            line: self.line.saturating_add(number(lines)),
+            column: from.saturating_add(number(last.chars().count())),
+        }
+    }
+
+    fn in_file(self, file: &Arc<str>) -> Place {
+        Place {
             file: Arc::clone(file),
-            line: number(line),
-            column: number(column.chars().count() + 1),
+            line: self.line,
+            column: self.column,
         }
     }
 }
@@ -64,6 +88,8 @@ pub(super) struct Statement {
     whole: Arc<str>,
     start: usize,
     end: usize,
+    /// Where it begins.
+    spot: Spot,
 }
 
 impl Statement {
@@ -87,7 +113,8 @@ impl Statement {
 
     /// The place of a byte of [`Statement::text`].
     pub(super) fn place(&self, offset: usize) -> Place {
-        Place::of(&self.file, &self.whole, self.start + offset)
+        let text = self.whole.get(self.start..).unwrap_or_default();
+        self.spot.after(text, offset).in_file(&self.file)
     }
 
     /// Where a word stands outside of comments, or the beginning.
@@ -131,11 +158,17 @@ pub(super) fn one_by_one<'a>(
     file: &'a Arc<str>,
     whole: &'a Arc<str>,
 ) -> impl Iterator<Item = Statement> + 'a {
-    let statement = |start, end| Statement {
-        file: Arc::clone(file),
-        whole: Arc::clone(whole),
-        start,
-        end,
+    let (mut seen, mut spot) = (0, Spot::FIRST);
+    let mut statement = move |start: usize, end| {
+        spot = spot.after(whole.get(seen..).unwrap_or_default(), start - seen);
+        seen = start;
+        Statement {
+            file: Arc::clone(file),
+            whole: Arc::clone(whole),
+            start,
+            end,
+            spot,
+        }
     };
     let mut scan = Scan::new(whole);
     std::iter::from_fn(move || {

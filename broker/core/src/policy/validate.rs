@@ -15,17 +15,69 @@ use super::finding::{Finding, did_you_mean};
 use super::fix::Fix;
 use super::kind::Kind;
 use super::mentions::{ARGS, inner, path};
-use super::rule::{Rule, Scope};
+use super::rule::{FINDINGS_MAX, RULE_FINDINGS_MAX, Rule, Scope};
 use super::token::{Token, tokens};
 use super::vocabulary::{ACTION, SERVER, Vocabulary, context_names, is_file_word};
 use crate::id::ServerName;
 
+/// Rules that Cedar validates before it is looked whether there is too much to tell already.
+const RULES_AT_ONCE: usize = 100;
+
 /// Everything that is wrong. Nothing, when the rules can be used.
 pub(super) fn validate(rules: &[Rule], vocabulary: &Vocabulary) -> Vec<Finding> {
+    Checker::new(vocabulary).check(rules)
+}
+
+/// Checks rules against one vocabulary, over and over.
+pub(super) struct Checker<'a> {
+    vocabulary: &'a Vocabulary,
+    /// The latest, and the strangers in it: most rules have none.
+    validator: Option<(BTreeSet<String>, Validator)>,
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn new(vocabulary: &'a Vocabulary) -> Self {
+        Self {
+            vocabulary,
+            validator: None,
+        }
+    }
+
+    pub(super) fn check(&mut self, rules: &[Rule]) -> Vec<Finding> {
+        let (mut findings, strangers) = unknown(rules, self.vocabulary);
+        if findings.is_empty() {
+            findings = self.typed(rules, strangers);
+        }
+        findings.sort();
+        findings.dedup();
+        findings
+    }
+
+    fn validator(&mut self, strangers: BTreeSet<String>) -> Result<&Validator, String> {
+        let (_, validator) = match self.validator.take() {
+            Some(kept) if kept.0 == strangers => self.validator.insert(kept),
+            _ => {
+                let schema = self.vocabulary.schema(&strangers)?;
+                self.validator.insert((strangers, Validator::new(schema)))
+            }
+        };
+        Ok(validator)
+    }
+}
+
+/// What is named and not there, and the names of what belongs to servers that are not here.
+fn unknown(rules: &[Rule], vocabulary: &Vocabulary) -> (Vec<Finding>, BTreeSet<String>) {
     let mut findings = Vec::new();
     let mut strangers = BTreeSet::new();
     for rule in rules {
+        if findings.len() >= FINDINGS_MAX {
+            break;
+        }
+        let before = findings.len();
         for name in actions(rule) {
+            if findings.len() >= before + RULE_FINDINGS_MAX {
+                break;
+            }
             match Named::of(&name, vocabulary) {
                 Named::Here => {}
                 Named::Elsewhere => {
@@ -46,12 +98,7 @@ pub(super) fn validate(rules: &[Rule], vocabulary: &Vocabulary) -> Vec<Finding> 
         findings.extend(group_as_tool(rule, vocabulary));
         findings.extend(unknown_members(rule, vocabulary));
     }
-    if findings.is_empty() {
-        findings = typed(rules, vocabulary, &strangers);
-    }
-    findings.sort();
-    findings.dedup();
-    findings
+    (findings, strangers)
 }
 
 /// Whether a rule can be about any of the tools here.
@@ -190,6 +237,9 @@ fn unknown_members(rule: &Rule, vocabulary: &Vocabulary) -> Vec<Finding> {
         .collect();
     let mut findings = Vec::new();
     for steps in paths {
+        if findings.len() >= RULE_FINDINGS_MAX {
+            break;
+        }
         let (unknown, known): (&str, Vec<&str>) = match steps.as_slice() {
             // A rule about tools that are not here can speak of any argument.
             [ARGS, name, ..] if !known_args.is_empty() && !reaches_unseen(rule, vocabulary) => {
@@ -302,43 +352,51 @@ fn collect<'a>(expr: &'a Expr, paths: &mut Vec<Vec<&'a str>>) {
     }
 }
 
-/// What Cedar's own strict validation says, once per place.
-fn typed(rules: &[Rule], vocabulary: &Vocabulary, strangers: &BTreeSet<String>) -> Vec<Finding> {
-    let Some(first) = rules.first() else {
-        return Vec::new();
-    };
-    let whole = |why: String| {
-        let what = "the rules cannot be checked against the tools";
-        vec![Finding::new(
-            Kind::Unusable,
-            first.place.clone(),
-            what,
-            why,
-            "",
-        )]
-    };
-    let schema = match vocabulary.schema(strangers) {
-        Ok(schema) => schema,
-        Err(why) => return whole(why),
-    };
-    let set = match PolicySet::from_policies(rules.iter().map(|rule| rule.policy.clone())) {
-        Ok(set) => set,
-        Err(error) => return whole(error.to_string()),
-    };
-    let by_id: BTreeMap<&str, &Rule> = rules.iter().map(|rule| (&*rule.id, rule)).collect();
-    let result = Validator::new(schema).validate(&set, ValidationMode::Strict);
-    let mut findings: Vec<Finding> = Vec::new();
-    for error in result.validation_errors() {
-        let id = error.policy_id().to_string();
-        let Some(rule) = by_id.get(id.as_str()) else {
-            return whole(error.to_string());
+impl Checker<'_> {
+    /// What Cedar's own strict validation says, once per place.
+    fn typed(&mut self, rules: &[Rule], strangers: BTreeSet<String>) -> Vec<Finding> {
+        let vocabulary = self.vocabulary;
+        let Some(first) = rules.first() else {
+            return Vec::new();
         };
-        let what = format!("the rule `{id}` does not fit the tools");
-        let finding = mismatch::finding(rule, error, &what, vocabulary);
-        // One for each tool that the rule is about, in the same place: the first stands for all.
-        if !findings.iter().any(|it| it.place == finding.place) {
-            findings.push(finding);
+        let whole = |why: String| {
+            let what = "the rules cannot be held against the tools";
+            vec![Finding::new(
+                Kind::Unusable,
+                first.place.clone(),
+                what,
+                why,
+                "",
+            )]
+        };
+        let validator = match self.validator(strangers) {
+            Ok(validator) => validator,
+            Err(why) => return whole(why),
+        };
+        let mut findings: Vec<Finding> = Vec::new();
+        // One for each tool that a rule is about, in the same place: the first stands for all.
+        let mut places = BTreeSet::new();
+        for some in rules.chunks(RULES_AT_ONCE) {
+            let set = match PolicySet::from_policies(some.iter().map(|rule| rule.policy.clone())) {
+                Ok(set) => set,
+                Err(error) => return whole(error.to_string()),
+            };
+            let by_id: BTreeMap<&str, &Rule> = some.iter().map(|rule| (&*rule.id, rule)).collect();
+            let result = validator.validate(&set, ValidationMode::Strict);
+            for error in result.validation_errors() {
+                let id = error.policy_id().to_string();
+                let Some(rule) = by_id.get(id.as_str()) else {
+                    return whole(error.to_string());
+                };
+                if places.insert(rule.place_of(error)) {
+                    let what = format!("the rule `{id}` does not fit the tools");
+                    findings.push(mismatch::finding(rule, error, &what, vocabulary));
+                }
+                if findings.len() >= FINDINGS_MAX {
+                    return findings;
+                }
+            }
         }
+        findings
     }
-    findings
 }

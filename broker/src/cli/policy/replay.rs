@@ -189,14 +189,7 @@ fn again(name: String, journal: &Verified, opened: &Opened) -> Replayed {
 }
 
 fn compared(journal: &Verified, call: CallId, opened: &Opened) -> Option<Compared> {
-    let of_call = || {
-        journal
-            .lines
-            .iter()
-            .map(|line| &line.body)
-            .filter(|it| it.call() == Some(call))
-    };
-    let asked = of_call().find_map(|body| match body {
+    let asked = journal.of_call(call).find_map(|body| match body {
         Body::Asked(asked) => Some(&**asked),
         _ => None,
     });

@@ -62,7 +62,12 @@ impl<'a> Hearing<'a> {
         };
         // One by one costs more for each rule, and all together one evaluation for each.
         if open.len() * 2 > part.rules.len() {
-            return self.ask([&part.set], &request, Heard::default());
+            let Some(set) = part.set() else {
+                let why = "the rules cannot be put together".to_owned();
+                heard.errors.push((first.at, why));
+                return heard;
+            };
+            return self.ask([set], &request, Heard::default());
         }
         heard = self.ask(open.iter().map(|rule| &rule.set), &request, heard);
         // Past a forbid no permit matters.

@@ -5,12 +5,17 @@ use std::ops::Range;
 
 use cedar_policy::Policy;
 use codegen::closest::closest;
-use miette::Diagnostic;
 
 use super::{ID, ID_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::policy::fix::Fix;
+use crate::policy::grammar;
 use crate::policy::source::Statement;
 use crate::policy::token::{Token, tokens};
+
+/// A longer rule is not read again and again to find what would mend it.
+const MENDED_BYTES_MAX: usize = 8 * 1024;
+/// Changes that are tried.
+const CHANGES_MAX: usize = 60;
 
 /// What words of other languages are here.
 const WORDS: [(&str, &str); 12] = [
@@ -115,11 +120,13 @@ fn annotation(statement: &Statement, name: &str) -> Option<Range<usize>> {
     Some(all.get(at)?.at..end)
 }
 
-/// The one change with which Cedar reads the rule, when there is an obvious one.
-pub(super) fn syntax(statement: &Statement, error: &dyn Diagnostic) -> Option<Fix> {
+/// The one change with which Cedar reads the rule, when there is an obvious one. `at`: the byte
+/// at which it cannot.
+pub(super) fn syntax(statement: &Statement, at: usize) -> Option<Fix> {
     let text = statement.text();
-    let at = error.labels().and_then(|mut labels| labels.next());
-    let at = at.map_or(0, |label| label.offset());
+    if text.len() > MENDED_BYTES_MAX {
+        return None;
+    }
     let all = tokens(text);
     let near = all.iter().position(|token| token.range().end > at);
     let near = near.unwrap_or(all.len());
@@ -147,9 +154,11 @@ pub(super) fn syntax(statement: &Statement, error: &dyn Diagnostic) -> Option<Fi
             before.unwrap_or_default(),
             after.unwrap_or_default()
         );
-        super::too_deep(&changed).is_none() && Policy::parse(None, changed).is_ok()
+        super::too_deep(&changed).is_none()
+            && grammar::policy(&changed).is_ok()
+            && Policy::parse(None, changed).is_ok()
     };
-    let (range, instead) = changes.into_iter().find(reads)?;
+    let (range, instead) = changes.into_iter().take(CHANGES_MAX).find(reads)?;
     let what = match (text.get(range.clone()).unwrap_or_default(), instead.trim()) {
         (word, "") => format!("leave `{word}` out"),
         (_, instead) => format!("write `{instead}`"),
