@@ -7,6 +7,7 @@
 pub mod approver;
 mod base64;
 mod broker;
+pub mod budget;
 pub mod carrier;
 pub mod cli;
 mod clock;
