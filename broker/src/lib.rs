@@ -6,6 +6,7 @@
 
 pub mod approver;
 mod broker;
+pub mod budget;
 pub mod carrier;
 pub mod cli;
 mod clock;

@@ -37,7 +37,7 @@ use thiserror::Error;
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 pub use bounds::{GuestBounds, StopHandle};
-pub(crate) use checker::uses_of;
+pub(crate) use checker::memory_bytes_max as check_bytes_max;
 pub use checker::{CheckLimits, Checker};
 pub use differences::{Compared, DIFFERENCES, EngineDifference};
 pub use engine::JsEngine;

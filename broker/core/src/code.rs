@@ -47,11 +47,13 @@ pub enum Code {
     /// What the run shares with others cannot be read, and so nothing is allowed by it.
     StateUnreadable,
     Cancelled,
+    /// There was no room for the run among all others; it may come again.
+    Busy,
     Internal,
 }
 
 impl Code {
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::ToolFailed,
         Self::ResultInvalid,
         Self::InvalidArguments,
@@ -81,6 +83,7 @@ impl Code {
         Self::JournalUnwritable,
         Self::StateUnreadable,
         Self::Cancelled,
+        Self::Busy,
         Self::Internal,
     ];
 
@@ -117,6 +120,7 @@ impl Code {
             Self::JournalUnwritable => "journal-unwritable",
             Self::StateUnreadable => "state-unreadable",
             Self::Cancelled => "cancelled",
+            Self::Busy => "busy",
             Self::Internal => "internal",
         }
     }

@@ -151,4 +151,10 @@ pub enum GuestStop {
     },
     /// [`Effect::StopGuest`] or a cancellation reached the guest while it computed.
     Interrupted { console: Vec<ConsoleLine> },
+    /// All runs together have no memory left for it.
+    Busy {
+        why: String,
+        retry_after_ms: u64,
+        console: Vec<ConsoleLine>,
+    },
 }

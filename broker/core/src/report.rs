@@ -12,6 +12,9 @@ pub struct Report {
     pub run: String,
     pub status: Status,
     pub code: Option<Code>,
+    /// Of a run for which there was no room: when it has a chance again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
     /// The script's value; `null` when there is none.
     pub value: Option<Box<RawValue>>,
     pub error: Option<ReportedError>,

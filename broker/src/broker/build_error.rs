@@ -3,6 +3,7 @@
 use airlock_core::catalog::OWN_SERVER;
 use airlock_core::grant::Scope;
 use airlock_core::id::{BadName, GrantId};
+use airlock_core::limits::BadLimit;
 use airlock_core::policy::Finding;
 use airlock_core::problem::Problem;
 use airlock_core::shared::NoUse;
@@ -17,6 +18,8 @@ pub enum BuildError {
     NoStateDir,
     #[error(transparent)]
     Name(#[from] BadName),
+    #[error(transparent)]
+    Limit(#[from] BadLimit),
     #[error("the server name `{0}` is used twice")]
     NameTwice(String),
     #[error(

@@ -30,6 +30,7 @@ use super::shelf::{Opened, Shelf};
 use super::sources::Sources;
 use super::{Broker, BuildError, InProcessTool, Inner, own};
 use crate::approver::Approver;
+use crate::budget::{Budget, BudgetLimits};
 use crate::carrier::{Abilities, Carrier, Declared};
 use crate::clock::Clock;
 use crate::config::{
@@ -62,6 +63,7 @@ pub struct Builder {
     carrier: Option<Arc<dyn Carrier>>,
     declared: Option<Declared>,
     limits: Limits,
+    budget: BudgetLimits,
     state_dir: Option<PathBuf>,
     descriptions: Option<ToolFiles>,
     lock: Option<LockFile>,
@@ -103,6 +105,7 @@ impl Builder {
         self.policies = config.policies;
         self.flow = config.flow;
         self.limits = config.limits;
+        self.budget = config.budget;
         self.state_dir = Some(config.state_dir);
         self.descriptions = config.descriptions.map(ToolFiles::new);
         self.lock = config.lock.map(LockFile::new);
@@ -206,6 +209,13 @@ impl Builder {
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// What all runs of the broker may take together.
+    #[must_use]
+    pub fn budget(mut self, budget: BudgetLimits) -> Self {
+        self.budget = budget;
         self
     }
 
@@ -348,6 +358,10 @@ impl Builder {
                 abilities.from_now_on()
             }),
         };
+        self.budget.validate()?;
+        let budget = Budget::new(&self.budget, self.limits.guest_memory_bytes_max);
+        let run_bytes = &mut self.limits.guest_memory_bytes_max;
+        *run_bytes = budget.run_bytes_max().min(*run_bytes);
         let engine = Engine::of(self.engine, self.engine_later);
         let embeddings = own_tools::read_embeddings(self.embeddings.take()).await?;
         let specs = self.servers.iter().map(|it| it.spec.clone()).collect();
@@ -371,7 +385,8 @@ impl Builder {
                 digest: sandbox.digest(),
             },
             sandbox,
-            telemetry: Telemetry::start(self.telemetry),
+            telemetry: Telemetry::start(self.telemetry, &budget),
+            budget,
             limits: self.limits,
             secrets: self.secrets,
             clock: Clock::start(),

@@ -62,7 +62,7 @@ impl Cancel {
     }
 
     /// What comes of `future`, unless somebody cancels first: nothing of it is polled after that.
-    pub(super) async fn or<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn or<T>(&self, future: impl Future<Output = T>) -> Option<T> {
         let mut future = std::pin::pin!(future);
         std::future::poll_fn(|cx| {
             let _listening = self.listening();

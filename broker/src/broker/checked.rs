@@ -7,6 +7,7 @@ use airlock_core::catalog::Tool;
 use airlock_core::code::Code;
 use airlock_core::decide::Standing;
 use airlock_core::effect::GuestUsage;
+use airlock_core::limits::{Limit, Limits};
 use airlock_core::report::{ReportedError, ReportedFinding, ReportedSeverity};
 use airlock_core::run::ScriptCheck;
 use codegen::check::typed::{Page, TypedFinding};
@@ -14,6 +15,7 @@ use codegen::check::{Checked, Finding, FindingCode, Form, Severity, Surface};
 
 use super::shelf::Known;
 use super::{Cancel, Inner, Script};
+use crate::budget::{Busy, Share};
 use crate::config::Secrets;
 use crate::sandbox::{CheckLimits, Checker, JsEngine};
 use crate::tsc::{Compiler, Heard};
@@ -50,14 +52,13 @@ impl CheckReport {
 
     /// Of a script against the tools of `surface`.
     pub(crate) async fn of(
-        name: &str,
-        text: &str,
+        (name, text): (&str, &str),
         surface: Surface<'_>,
         secrets: &Secrets,
         compiler: &Compiler,
+        limits: &CheckLimits,
     ) -> Self {
-        let limits = CheckLimits::default();
-        let (checked, _) = check(name, text, surface, &limits).await;
+        let (checked, _) = check(name, text, surface, limits).await;
         let heard = ask(compiler, name, text, &checked, &surface).await;
         let (findings, dropped) = all(&checked, heard, secrets);
         Self {
@@ -67,6 +68,34 @@ impl CheckReport {
             findings_dropped: checked.findings_dropped + dropped,
         }
     }
+
+    /// Of a script that is not even looked at.
+    pub(super) fn too_long(limits: &Limits) -> Self {
+        let next = "Make the script smaller.";
+        Self::unread(Code::LimitSource, limits.says(Limit::Source), next)
+    }
+
+    /// Of a script for which there was no room.
+    pub(super) fn busy(busy: &Busy) -> Self {
+        Self::unread(Code::Busy, busy.to_string(), "Check it again later.")
+    }
+
+    fn unread(code: Code, message: String, next: &str) -> Self {
+        let finding = ReportedFinding {
+            severity: ReportedSeverity::Error,
+            code: code.as_str().to_owned(),
+            line: 0,
+            column: 0,
+            message,
+            suggestion: Some(next.to_owned()),
+        };
+        Self {
+            form: None,
+            is_typescript: false,
+            findings: vec![finding],
+            findings_dropped: 0,
+        }
+    }
 }
 
 /// What the run machine is told. Of a tool that was not disclosed, and of one whose calls are
@@ -74,11 +103,10 @@ impl CheckReport {
 pub(super) async fn before_run(
     script: &Script,
     broker: &Inner,
-    known: &Known,
-    standing: &Standing,
-    cancel: &Cancel,
+    (known, standing): (&Known, &Standing),
+    (share, cancel): (&Share, &Cancel),
 ) -> ScriptCheck {
-    let limits = script.limits.unwrap_or(broker.limits);
+    let limits = broker.limits_of(script);
     if script.text.len() > limits.script_bytes_max as usize {
         return ScriptCheck::default();
     }
@@ -86,7 +114,8 @@ pub(super) async fn before_run(
     let lacking = broker.sandbox.engine().map_or(&[][..], JsEngine::lacks);
     let surface = known.surface().telling(&told).lacking(lacking);
     let (name, text) = (&script.name, &script.text);
-    let check_limits = CheckLimits::of(&limits).stopped_by(cancel.stop_handle().clone());
+    let check_limits = CheckLimits::of(&limits).within(share.clone());
+    let check_limits = check_limits.stopped_by(cancel.stop_handle().clone());
     let (checked, usage) = check(name, text, surface, &check_limits).await;
     let stops = script.check == Check::Stop;
     let error = checked.first_error().filter(|_| stops);

@@ -53,10 +53,12 @@ use codegen::declare::{self, Declarations, Level};
 use codegen::description::Description;
 use codegen::lock::Lock;
 use codegen::stub::{ServerStubs, StubTable, ToolStub};
+use codegen::uses::Uses;
 use futures_util::future::LocalBoxFuture;
 use tokio::sync::watch;
 
 use crate::approver::Approver;
+use crate::budget::{Budget, BudgetUsage, Busy, Share};
 use crate::carrier::Carrier;
 use crate::clock::Clock;
 use crate::config::Secrets;
@@ -64,7 +66,7 @@ use crate::drive::{self, Hands, Record};
 use crate::extract::Extractor;
 use crate::journal_file::StateDir;
 use crate::resolve::Resolver;
-use crate::sandbox::{JsEngine, Sandbox};
+use crate::sandbox::{CheckLimits, Checker, JsEngine, Sandbox, check_bytes_max};
 use crate::serve::discovery;
 use crate::telemetry::Telemetry;
 use crate::tsc::Compiler;
@@ -99,6 +101,7 @@ pub struct Broker(Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) sandbox: Sandbox,
     pub(crate) limits: Limits,
+    pub(crate) budget: Budget,
     pub(crate) secrets: Secrets,
     pub(crate) clock: Clock,
     telemetry: Telemetry,
@@ -163,13 +166,32 @@ impl Broker {
         cancel: &Cancel,
         watch: impl FnMut(RunEvent),
     ) -> Report {
-        self.run_here_in(Seat::default(), script, cancel, watch)
-            .await
+        let seat = Seat::default();
+        match self.share(&seat, &script, cancel).await {
+            Ok(share) => self.run_here_in((seat, share), script, cancel, watch).await,
+            Err(report) => *report,
+        }
+    }
+
+    /// Room for a run, or the report of one for which there is none.
+    async fn share(
+        &self,
+        seat: &Seat,
+        script: &Script,
+        cancel: &Cancel,
+    ) -> Result<Share, Box<Report>> {
+        let bytes = self.0.run_bytes_max(script);
+        let share = self.0.budget.share(&seat.caller, bytes);
+        match cancel.or(share).await {
+            Some(Ok(share)) => Ok(share),
+            Some(Err(busy)) => Err(Box::new(unstarted::busy(&busy))),
+            None => Err(Box::new(unstarted::cancelled(cancel.cancelled().await))),
+        }
     }
 
     async fn run_here_in(
         &self,
-        seat: Seat,
+        (seat, share): (Seat, Share),
         script: Script,
         cancel: &Cancel,
         mut watch: impl FnMut(RunEvent),
@@ -194,7 +216,10 @@ impl Broker {
         let parent = script.trace_parent.as_deref();
         let mut trace = broker.telemetry.run(&run, parent, now_ms);
         let ids = trace.ids();
-        let check = checked::before_run(&script, broker, &known, &standing, cancel).await;
+        let share = &share;
+        let check =
+            checked::before_run(&script, broker, (&known, &standing), (share, cancel)).await;
+        let limits = broker.limits_of(&script);
         let mut carried = script.carried;
         if let Some(session) = &loaded.session {
             carried.get_or_insert_default().join(&session.carried);
@@ -212,7 +237,7 @@ impl Broker {
             seed,
             standing,
             flow: broker.flow_of(carried),
-            limits: script.limits.unwrap_or(broker.limits),
+            limits,
             fsync: broker.fsync,
             guest: broker.guest.clone(),
             grants,
@@ -231,6 +256,7 @@ impl Broker {
             .with_extractor(extractor.map(|it| &**it))
             .with_trace(ids)
             .with_limits(spec.limits)
+            .with_share(share.clone())
             .with_reached(seat.reached)
             .with_rest(seat.rest)
             .with_approver(seat.approver.as_deref())
@@ -245,10 +271,46 @@ impl Broker {
         let broker = &*self.0;
         let known = broker.known();
         let (name, text) = (&script.name, &script.text);
+        let limits = broker.limits_of(script);
+        if text.len() > limits.script_bytes_max as usize {
+            return CheckReport::too_long(&limits);
+        }
+        let share = match broker.share_of_check(&Arc::default(), text).await {
+            Ok(share) => share,
+            Err(busy) => return CheckReport::busy(&busy),
+        };
         let compiler = &broker.compiler;
         let lacking = broker.sandbox.engine().map_or(&[][..], JsEngine::lacks);
         let surface = known.surface().lacking(lacking);
-        CheckReport::of(name, text, surface, &broker.secrets, compiler).await
+        let limits = CheckLimits::of(&limits).within(share);
+        CheckReport::of((name, text), surface, &broker.secrets, compiler, &limits).await
+    }
+
+    /// Which globals and members a script uses; none of one that is too long to be run, or that
+    /// cannot be read. Each call is held to what the session may use all the same.
+    pub(crate) async fn uses(
+        &self,
+        caller: &Arc<str>,
+        script: &str,
+        cancel: &Cancel,
+    ) -> Result<Uses, Busy> {
+        let limits = &self.0.limits;
+        let is_too_long = script.len() > limits.script_bytes_max as usize;
+        let Some(checker) = Checker::embedded().ok().filter(|_| !is_too_long) else {
+            return Ok(Uses::default());
+        };
+        let Some(share) = cancel.or(self.0.share_of_check(caller, script)).await else {
+            return Ok(Uses::default());
+        };
+        let limits = CheckLimits::of(limits).within(share?);
+        let limits = limits.stopped_by(cancel.stop_handle().clone());
+        Ok(checker.uses(script, limits).await)
+    }
+
+    /// What all runs use of what they may take together.
+    #[must_use]
+    pub fn budget_usage(&self) -> BudgetUsage {
+        self.0.budget.usage()
     }
 
     /// The tools that scripts may see.
@@ -419,6 +481,31 @@ impl Broker {
 }
 
 impl Inner {
+    /// The limits of a run, which can have no more memory than there is for all.
+    fn limits_of(&self, script: &Script) -> Limits {
+        let limits = script.limits.unwrap_or(self.limits);
+        let bytes_max = self.budget.run_bytes_max();
+        Limits {
+            guest_memory_bytes_max: limits.guest_memory_bytes_max.min(bytes_max),
+            ..limits
+        }
+    }
+
+    /// The most memory that a run of this script may come to hold.
+    fn run_bytes_max(&self, script: &Script) -> u64 {
+        let bytes = self.limits_of(script).guest_memory_bytes_max;
+        bytes.max(check_bytes_max(script.text.len()))
+    }
+
+    /// Room for reading a script, besides any run.
+    async fn share_of_check(&self, caller: &Arc<str>, script: &str) -> Result<Share, Busy> {
+        let bytes = check_bytes_max(script.len());
+        let share = self.budget.share(caller, bytes).await?;
+        // Checks have a thread to themselves.
+        share.on_own_thread();
+        Ok(share)
+    }
+
     pub(crate) fn known(&self) -> Arc<Known> {
         self.servers.shelf.now()
     }
@@ -490,6 +577,8 @@ impl Inner {
     }
 }
 
+#[cfg(test)]
+mod budget_tests;
 #[cfg(test)]
 mod grant_tests;
 #[cfg(test)]

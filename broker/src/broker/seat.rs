@@ -16,6 +16,8 @@ use crate::extract::Extractor;
 /// The default is a host that has seen everything and asks the broker's own approver.
 #[derive(Clone, Default)]
 pub struct Seat {
+    /// Whose run it is. Where there is not room for all runs, callers have equal parts of it.
+    pub caller: Arc<str>,
     pub disclosed: Disclosed,
     /// Asked instead of the broker's approver.
     pub approver: Option<Arc<dyn Approver>>,

@@ -3,6 +3,7 @@
 use airlock_core::code::Code;
 use airlock_core::report::{Report, ReportedError, Status, Usage};
 
+use crate::budget::Busy;
 use crate::shared_file::SharedError;
 
 /// The report of a run that could not even get an id.
@@ -11,6 +12,7 @@ pub(super) fn never_started(code: Code) -> Report {
         run: String::new(),
         status: Status::Stopped,
         code: Some(code),
+        retry_after_ms: None,
         value: None,
         error: None,
         findings: Vec::new(),
@@ -23,17 +25,39 @@ pub(super) fn never_started(code: Code) -> Report {
     }
 }
 
+/// The report of a run that was cancelled while it waited for room.
+pub(super) fn cancelled(why: String) -> Report {
+    Report {
+        status: Status::Cancelled,
+        error: Some(error(Code::Cancelled, why)),
+        ..never_started(Code::Cancelled)
+    }
+}
+
+/// The report of a run for which there was no room.
+pub(super) fn busy(busy: &Busy) -> Report {
+    Report {
+        error: Some(error(Code::Busy, busy.to_string())),
+        retry_after_ms: Some(busy.retry_after_ms()),
+        ..never_started(Code::Busy)
+    }
+}
+
 /// Nothing is allowed by what cannot be read, and so nothing was run.
 pub(super) fn unreadable(error: &SharedError) -> Report {
     Report {
-        error: Some(ReportedError {
-            name: "RunError".into(),
-            message: error.to_string(),
-            code: Code::StateUnreadable,
-            line: None,
-            column: None,
-            stack: String::new(),
-        }),
+        error: Some(self::error(Code::StateUnreadable, error.to_string())),
         ..never_started(Code::StateUnreadable)
+    }
+}
+
+fn error(code: Code, message: String) -> ReportedError {
+    ReportedError {
+        name: "RunError".into(),
+        message,
+        code,
+        line: None,
+        column: None,
+        stack: String::new(),
     }
 }

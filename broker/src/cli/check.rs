@@ -15,6 +15,7 @@ use super::{Outcome, exit, input, print, print_json, runtime};
 use crate::broker::{Broker, CheckReport, Script};
 use crate::config::{Config, Environment};
 use crate::render;
+use crate::sandbox::CheckLimits;
 use crate::tsc::Compiler;
 
 #[derive(Debug, Args)]
@@ -108,7 +109,8 @@ fn against_files(
     let surface = Surface::new(&found.stubs, &found.descriptions).lacking(config.engine.lacks());
     let (tsc, env) = (config.tsc.clone(), config.base_env.clone());
     let compiler = Compiler::new(tsc, env, &config.state_dir);
-    let report = CheckReport::of(name, text, surface, &config.secrets, &compiler);
+    let limits = CheckLimits::default();
+    let report = CheckReport::of((name, text), surface, &config.secrets, &compiler, &limits);
     Ok(runtime()?.block_on(report))
 }
 

@@ -15,6 +15,8 @@ pub const SCRIPT_FAILED: u8 = 20;
 pub const LIMIT: u8 = 21;
 /// A denial or refusal that the script did not catch.
 pub const DENIED: u8 = 22;
+/// There was no room for the run.
+pub const BUSY: u8 = 23;
 /// The configuration is invalid, or a server or the sandbox cannot be had.
 pub const CONFIGURATION: u8 = 30;
 /// The journal cannot be written, or it does not verify; or what runs share cannot be read.
@@ -33,6 +35,7 @@ pub fn of_report(report: &Report) -> u8 {
         (Status::Done, _) => DONE,
         (Status::Cancelled, _) => CANCELLED,
         (_, Some(Code::JournalUnwritable | Code::StateUnreadable)) => JOURNAL,
+        (_, Some(Code::Busy)) => BUSY,
         (_, Some(Code::Internal | Code::EngineFault)) => INTERNAL,
         (
             Status::Failed,
@@ -81,6 +84,7 @@ mod tests {
             (Status::Failed, Some(Code::Denied), 22),
             (Status::Failed, Some(Code::Unanswered), 22),
             (Status::Stopped, Some(Code::LimitTime), 21),
+            (Status::Stopped, Some(Code::Busy), 23),
             (Status::Stopped, Some(Code::JournalUnwritable), 31),
             (Status::Stopped, Some(Code::EngineFault), 1),
             (Status::Cancelled, Some(Code::Cancelled), 130),
@@ -89,6 +93,7 @@ mod tests {
                 run: String::new(),
                 status,
                 code,
+                retry_after_ms: None,
                 value: None,
                 error: None,
                 findings: Vec::new(),

@@ -34,7 +34,7 @@ pub(super) fn script(
         bytes_max: u64::from(limits.script_bytes_max),
     };
     let (name, text) = match (path, code) {
-        (None, Some(code)) => ("-e".to_owned(), code),
+        (None, Some(code)) => ("-e".to_owned(), read(code.as_bytes(), "the script", limit)?),
         (Some(path), None) if path == Path::new("-") => (
             "stdin".to_owned(),
             read(std::io::stdin().lock(), "the script on stdin", limit)?,
@@ -219,5 +219,24 @@ mod tests {
                 .why
                 .contains("larger than 2B")
         );
+    }
+
+    #[test]
+    fn a_script_beyond_its_limit_is_refused_wherever_it_comes_from() {
+        let limits = Limits {
+            script_bytes_max: 8,
+            ..Limits::default()
+        };
+        let scratch = Scratch::new();
+        let file = scratch.file("a.js", "return 12");
+        for (path, code) in [(Some(&*file), None), (None, Some("return 12".to_owned()))] {
+            let problem = script(path, code, &limits).unwrap_err();
+            assert_eq!(
+                (&*problem.code, &*problem.why),
+                ("limit-source", "it is larger than 8B")
+            );
+            assert!(problem.next.contains("--limit script="), "{problem}");
+        }
+        assert!(script(None, Some("return 1".to_owned()), &limits).is_ok());
     }
 }

@@ -143,6 +143,7 @@ pub(super) fn run(options: ServeOptions, environment: &Environment) -> Outcome {
     settings.pass = config.pass.asked;
     settings.logs = config.pass.logs;
     settings.offers = config.offers.clone();
+    settings.message_bytes_max = serve::message_bytes_max(&config.limits);
     config
         .warnings
         .iter()

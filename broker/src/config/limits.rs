@@ -1,8 +1,19 @@
-//! The limits of a run under the names that flags and files use for them.
+//! The limits of a run, and of all runs together, under the names that flags and files use for
+//! them.
 
 use airlock_core::limits::Limits;
 
 use super::units::{self, BadUnit};
+use crate::budget::BudgetLimits;
+
+/// All limits that a person can set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LimitSet {
+    /// Of each run.
+    pub run: Limits,
+    /// Of all runs together.
+    pub budget: BudgetLimits,
+}
 
 /// One limit as a person sets it.
 pub struct Setting {
@@ -12,8 +23,11 @@ pub struct Setting {
     pub flag: Option<&'static str>,
     pub what: &'static str,
     unit: Unit,
-    read: fn(&Limits) -> u64,
-    write: fn(&mut Limits, u64) -> bool,
+    /// None where the machine decides.
+    read: fn(&LimitSet) -> Option<u64>,
+    write: fn(&mut LimitSet, u64) -> bool,
+    /// What the machine decides, in words.
+    unset: &'static str,
 }
 
 impl std::fmt::Debug for Setting {
@@ -67,19 +81,20 @@ macro_rules! setting {
             flag: $flag,
             what: $what,
             unit: Unit::$unit,
-            read: |limits| [$(u64::from(limits.$field)),+][0],
+            read: |limits| Some([$(u64::from(limits.run.$field)),+][0]),
             write: |limits, value| {
                 $(match value.try_into() {
-                    Ok(value) => limits.$field = value,
+                    Ok(value) => limits.run.$field = value,
                     Err(_) => return false,
                 })+
                 true
             },
+            unset: "",
         }
     };
 }
 
-pub const SETTINGS: [Setting; 20] = [
+pub const SETTINGS: [Setting; 24] = [
     setting!(
         "timeout",
         Some("--timeout"),
@@ -214,13 +229,64 @@ pub const SETTINGS: [Setting; 20] = [
         "what one run may write into its journal",
         journal_bytes_max
     ),
+    Setting {
+        name: "runs",
+        flag: None,
+        what: "all runs: how many at the same time",
+        unit: Unit::Count,
+        read: |limits| Some(limits.budget.runs_max.into()),
+        write: |limits, value| {
+            let value = value.try_into().map(|it| limits.budget.runs_max = it);
+            value.is_ok()
+        },
+        unset: "",
+    },
+    Setting {
+        name: "runs-memory",
+        flag: None,
+        what: "all runs: memory of their sandboxes",
+        unit: Unit::Bytes,
+        read: |limits| limits.budget.memory_bytes_max,
+        write: |limits, value| {
+            limits.budget.memory_bytes_max = Some(value);
+            true
+        },
+        unset: "half of the machine's",
+    },
+    Setting {
+        name: "runs-cpu",
+        flag: None,
+        what: "all runs: sandboxes that compute at the same time",
+        unit: Unit::Count,
+        read: |limits| limits.budget.computing_max.map(u64::from),
+        write: |limits, value| {
+            let value = value.try_into();
+            value
+                .map(|it| limits.budget.computing_max = Some(it))
+                .is_ok()
+        },
+        unset: "one per processor",
+    },
+    Setting {
+        name: "queue-timeout",
+        flag: None,
+        what: "waiting for room among all runs; then the run is refused as `busy`",
+        unit: Unit::Milliseconds,
+        read: |limits| Some(limits.budget.queue_wall_ms_max),
+        write: |limits, value| {
+            limits.budget.queue_wall_ms_max = value;
+            true
+        },
+        unset: "",
+    },
 ];
 
 impl Setting {
     /// The limit's value as people write it.
     #[must_use]
-    pub fn show(&self, limits: &Limits) -> String {
-        self.shown((self.read)(limits))
+    pub fn show(&self, limits: &LimitSet) -> String {
+        let value = (self.read)(limits);
+        value.map_or_else(|| self.unset.to_owned(), |value| self.shown(value))
     }
 
     fn shown(&self, value: u64) -> String {
@@ -241,7 +307,7 @@ impl Setting {
 }
 
 /// Sets one limit by its name.
-pub(crate) fn set(limits: &mut Limits, name: &str, text: &str) -> Result<(), BadLimit> {
+pub(crate) fn set(limits: &mut LimitSet, name: &str, text: &str) -> Result<(), BadLimit> {
     let setting = SETTINGS
         .iter()
         .find(|setting| setting.name == name)
@@ -258,7 +324,8 @@ pub(crate) fn set(limits: &mut Limits, name: &str, text: &str) -> Result<(), Bad
     }
     let mut changed = *limits;
     if (setting.write)(&mut changed, value) {
-        changed.validate().map_err(|bad| BadLimit::OutOfBounds {
+        let valid = changed.run.validate().and(changed.budget.validate());
+        valid.map_err(|bad| BadLimit::OutOfBounds {
             name,
             value: setting.shown(bad.value),
             min: setting.shown(bad.min),
@@ -281,27 +348,27 @@ mod tests {
     #[test]
     fn every_limit_can_be_set_by_its_name_and_shows_what_was_set() {
         for setting in &SETTINGS {
-            let mut limits = Limits::default();
+            let mut limits = LimitSet::default();
             let text = match (setting.name, setting.unit) {
-                ("memory", _) => "17MiB",
+                ("memory" | "runs-memory", _) => "17MiB",
                 (_, Unit::Milliseconds) => "7s",
                 (_, Unit::Bytes) => "7KiB",
                 (_, Unit::Count) => "17",
             };
             set(&mut limits, setting.name, text).unwrap();
             assert_eq!(setting.show(&limits), text, "{}", setting.name);
-            assert_ne!(limits, Limits::default());
+            assert_ne!(limits, LimitSet::default());
         }
     }
 
     #[test]
     fn an_unknown_limit_names_the_closest_one() {
-        let error = set(&mut Limits::default(), "time-out", "3s").unwrap_err();
+        let error = set(&mut LimitSet::default(), "time-out", "3s").unwrap_err();
         assert_eq!(
             error.to_string(),
             "there is no limit `time-out`; did you mean `timeout`?"
         );
-        let error = set(&mut Limits::default(), "speed", "3s").unwrap_err();
+        let error = set(&mut LimitSet::default(), "speed", "3s").unwrap_err();
         let said = error.to_string();
         for setting in &SETTINGS {
             assert!(said.contains(setting.name), "{said}");
@@ -311,7 +378,7 @@ mod tests {
     #[test]
     fn a_limit_out_of_bounds_is_told_in_the_words_that_set_it() {
         let said = |name, text| {
-            let error = set(&mut Limits::default(), name, text).unwrap_err();
+            let error = set(&mut LimitSet::default(), name, text).unwrap_err();
             error.to_string()
         };
         assert_eq!(
@@ -326,16 +393,21 @@ mod tests {
 
     #[test]
     fn a_limit_that_would_be_none_or_nonsense_is_refused() {
-        let mut limits = Limits::default();
+        let mut limits = LimitSet::default();
         for (name, text) in [
             ("timeout", "0s"),
             ("timeout", "soon"),
             ("args", "5GiB"),
             ("memory", "lots"),
             ("memory", "1KiB"),
+            ("runs", "0"),
+            ("runs-memory", "1MiB"),
+            ("runs-cpu", "0"),
+            ("runs-cpu", "5000000000"),
+            ("queue-timeout", "48h"),
         ] {
             assert!(set(&mut limits, name, text).is_err(), "{name}={text}");
         }
-        assert_eq!(limits, Limits::default());
+        assert_eq!(limits, LimitSet::default());
     }
 }

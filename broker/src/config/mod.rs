@@ -36,7 +36,7 @@ pub use environment::Environment;
 pub use extract::ExtractCommand;
 pub use flags::Flags;
 pub use labels::FlowConfig;
-pub use limits::{BadLimit, SETTINGS, Setting};
+pub use limits::{BadLimit, LimitSet, SETTINGS, Setting};
 pub use passing::Passing;
 pub use policies::PolicyConfig;
 pub use secrets::Secrets;
@@ -50,6 +50,7 @@ use labels::{AbsentRoot, FileFlow};
 use policies::{Groups, PolicyPath};
 use server::Declared;
 
+use crate::budget::BudgetLimits;
 use crate::sandbox::JsEngine;
 use crate::serve::Offers;
 use crate::telemetry::TelemetryConfig;
@@ -69,6 +70,8 @@ pub struct Config {
     pub policies: PolicyConfig,
     pub flow: FlowConfig,
     pub limits: Limits,
+    /// What all runs may take together.
+    pub budget: BudgetLimits,
     pub state_dir: PathBuf,
     /// The folder of tool files, when one is named.
     pub descriptions: Option<PathBuf>,
@@ -246,7 +249,7 @@ impl Gathered {
     }
 
     fn finish(self, environment: &Environment) -> Result<Config, Problem> {
-        let mut limits = Limits::default();
+        let mut limits = LimitSet::default();
         for (name, Located { text, origin }) in &self.limits {
             limits::set(&mut limits, name, text).map_err(|bad| {
                 invalid_at(
@@ -316,7 +319,8 @@ impl Gathered {
             rules,
             policies,
             flow,
-            limits,
+            limits: limits.run,
+            budget: limits.budget,
             state_dir,
             descriptions: self.descriptions,
             lock: self.lock,

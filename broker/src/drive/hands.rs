@@ -24,6 +24,7 @@ use super::record::RecordError;
 use super::strike;
 use crate::approver::Approver;
 use crate::broker::{Along, Cancel, Inner, Librarian, Reached, Rest, RunEvent, own};
+use crate::budget::Share;
 use crate::carrier::{Carrier, Time};
 use crate::extract::{self, Extractor};
 use crate::sandbox::{Guest, GuestBounds};
@@ -36,6 +37,7 @@ pub(crate) struct Hands<'a> {
     pub(super) broker: &'a Inner,
     pub(super) cancel: &'a Cancel,
     limits: Limits,
+    share: Option<Share>,
     approver: Option<&'a dyn Approver>,
     librarian: Option<&'a dyn Librarian>,
     extractor: Option<&'a dyn Extractor>,
@@ -72,6 +74,7 @@ impl<'a> Hands<'a> {
             broker,
             cancel,
             limits: broker.limits,
+            share: None,
             approver: None,
             librarian: None,
             extractor: None,
@@ -97,6 +100,14 @@ impl<'a> Hands<'a> {
     /// The limits of this run.
     pub(crate) fn with_limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// What the run may take of what all runs share.
+    pub(crate) fn with_share(self, share: Share) -> Self {
+        Self {
+            share: Some(share),
+            ..self
+        }
     }
 
     /// Who is asked instead of the broker's approver.
@@ -181,6 +192,9 @@ impl<'a> Hands<'a> {
                         ..GuestBounds::of(&self.limits).after(run.check_cpu_us())
                     };
                     let mut guest = self.broker.sandbox.guest(bounds, self.cancel.stop_handle());
+                    if let Some(share) = &self.share {
+                        guest = guest.within(share.clone());
+                    }
                     let came = guest.start(&start);
                     self.came(came, &guest, run);
                     self.guest = Some(guest);

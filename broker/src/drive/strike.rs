@@ -50,7 +50,9 @@ pub(super) fn step(secrets: &Secrets, step: &mut Step) {
 /// The last words of a guest that did not come back.
 pub(super) fn stop(secrets: &Secrets, stop: &mut GuestStop) {
     match stop {
-        GuestStop::Limit { console: lines, .. } | GuestStop::Interrupted { console: lines } => {
+        GuestStop::Limit { console: lines, .. }
+        | GuestStop::Interrupted { console: lines }
+        | GuestStop::Busy { console: lines, .. } => {
             console(secrets, lines);
         }
         GuestStop::EngineFault {

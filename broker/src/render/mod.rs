@@ -18,6 +18,7 @@ pub use findings::{finding, findings_summary, untold_findings};
 pub use grants::{grant, grant_file, grant_line};
 pub(crate) use history::word;
 pub use history::{history, verification};
+pub(crate) use report::run_again;
 pub use report::{calls, ending, excerpt, footer, value};
 pub use sarif::{Sarif, SarifLevel, SarifResult, sarif, uri_of};
 

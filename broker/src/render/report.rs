@@ -65,6 +65,9 @@ pub fn ending(report: &Report, script_name: &str) -> Option<Problem> {
         ),
         (Status::Failed, None) => ("the script failed".to_owned(), String::new()),
         (Status::Cancelled, _) => ("the run was cancelled".to_owned(), message(error)),
+        (Status::Stopped, _) if code == Code::Busy && report.run.is_empty() => {
+            ("the run was not started".to_owned(), message(error))
+        }
         (Status::Stopped | Status::Paused, _) => {
             let at = error.map(|error| place(error, script_name));
             let what = format!("the run was stopped{}", at.unwrap_or_default());
@@ -245,8 +248,18 @@ fn advice(code: Code, report: &Report) -> String {
                 call.tool
             )
         }
+        (Code::Busy, _) => {
+            let again = run_again(report.retry_after_ms.unwrap_or_default());
+            format!("{again}, or {}", next(code))
+        }
         _ => next(code).to_owned(),
     }
+}
+
+/// When a run for which there was no room has a chance again.
+pub(crate) fn run_again(retry_after_ms: u64) -> String {
+    let seconds = retry_after_ms.div_ceil(1_000);
+    format!("run it again in {} s", seconds.max(1))
 }
 
 /// An `--allow` would not change what a policy says.
@@ -294,6 +307,7 @@ fn next(code: Code) -> &'static str {
         Code::StateUnreadable => "nothing was run; see `airlock grants list`",
         Code::JournalUnwritable => "see to the disk, or choose another place with --state-dir",
         Code::Cancelled => "",
+        Code::Busy => "allow more with --limit runs=… or runs-memory=…",
         Code::EngineFault | Code::Internal => {
             "run it again; if it stays, report it with the run's journal"
         }

@@ -1,15 +1,17 @@
 //! What stops a guest: its own bounds, the run's deadline, and a word from outside.
 
 use std::cell::Cell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
 use airlock_core::limits::{Limit, Limits};
 use rustix::time::{ClockId, clock_gettime};
 use wasmtime::ResourceLimiter;
 
 use super::large_pages::LargePages;
+use crate::budget::{Busy, Charge, Grown, Interrupt, Share, Wait};
 use crate::clock::Clock;
 
 /// Table elements that a guest may grow to; no guest of ours grows its table.
@@ -18,6 +20,9 @@ const TABLE_ELEMENTS_MAX: usize = super::TABLE_ELEMENTS_MAX;
 /// A step that is over by then has computed as long as it took: asking the kernel twice for the
 /// thread's own time is a fifteenth of a short run.
 const BRIEF: Duration = Duration::from_millis(1);
+
+/// No guest waits longer than this for anything.
+const WAIT_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
 
 thread_local! {
     /// What this thread had computed when it was last asked.
@@ -54,18 +59,62 @@ impl GuestBounds {
     }
 }
 
-/// Stops a guest from outside, also while it computes. Cheap to clone.
+/// Stops a guest from outside, also while it computes or waits for its turn. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct StopHandle(Arc<AtomicBool>);
+pub struct StopHandle(Arc<Stop>);
+
+#[derive(Debug, Default)]
+struct Stop {
+    is_stopped: AtomicBool,
+    /// The thread that waits on behalf of the guest.
+    waiting: Mutex<Option<Thread>>,
+}
 
 impl StopHandle {
     pub fn stop(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.is_stopped.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.waiting(None) {
+            thread.unpark();
+        }
     }
 
-    pub(super) fn is_stopped(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.0.is_stopped.load(Ordering::Relaxed)
     }
+
+    /// Holds up this thread until `is_over`, whose end unparks it, or until the guest is stopped,
+    /// but no longer than `at_most`.
+    pub(crate) fn wait(&self, at_most: Duration, is_over: impl Fn() -> bool) {
+        let since = Instant::now();
+        self.waiting(Some(thread::current()));
+        while !is_over() && !self.is_stopped() {
+            let left = at_most.saturating_sub(since.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            thread::park_timeout(left);
+        }
+        self.waiting(None);
+    }
+
+    fn waiting(&self, thread: Option<Thread>) -> Option<Thread> {
+        let mut waiting = self
+            .0
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *waiting, thread)
+    }
+}
+
+/// What reaches a guest from outside.
+#[derive(Debug, Clone, Default)]
+pub(super) struct GuestControl {
+    pub(super) stop: StopHandle,
+    /// Its run's part of what all runs may take; none for a guest that belongs to no run.
+    pub(super) share: Option<Share>,
+    /// It ends where it would have to wait for memory.
+    pub(super) never_waits: bool,
 }
 
 /// Why a guest must not go on.
@@ -73,6 +122,8 @@ impl StopHandle {
 pub(super) enum Stopped {
     Limit(Limit),
     Outside,
+    /// All runs together have no memory for it.
+    Busy,
 }
 
 /// What the engine asks while a guest computes.
@@ -80,9 +131,14 @@ pub(super) enum Stopped {
 pub(super) struct Watch {
     bounds: GuestBounds,
     stop: StopHandle,
+    /// What it takes of what all runs may take.
+    charge: Option<Arc<Charge>>,
+    never_waits: bool,
     clock: Clock,
     /// Computed before the present step.
     cpu_before: Duration,
+    /// Of what it computed in the present step, what its run was charged for.
+    charged: Duration,
     /// When the present step began, on the clock.
     entered: Duration,
     /// What the thread had computed then, or less; unknown until it is first asked in this step.
@@ -93,12 +149,16 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(bounds: GuestBounds, stop: StopHandle, clock: Clock) -> Self {
+    pub(super) fn new(bounds: GuestBounds, control: &GuestControl, clock: Clock) -> Self {
+        let charge = control.share.as_ref().map(|share| Arc::new(share.charge()));
         Self {
             bounds,
-            stop,
+            stop: control.stop.clone(),
+            charge,
+            never_waits: control.never_waits,
             clock,
             cpu_before: Duration::ZERO,
+            charged: Duration::ZERO,
             entered: Duration::ZERO,
             cpu_entered: None,
             memory_bytes_peak: 0,
@@ -116,9 +176,19 @@ impl Watch {
         self.large_pages = LargePages::of(memory);
     }
 
-    pub(super) fn enter(&mut self) {
+    /// What is held for the guest until this and all clones are dropped.
+    pub(super) fn charge(&self) -> Option<Arc<Charge>> {
+        self.charge.clone()
+    }
+
+    /// Returns when the guest may compute, or is to be stopped instead.
+    pub(super) fn enter(&mut self, interrupt: &Interrupt) {
+        if let Some(charge) = &self.charge {
+            charge.share().begin_turn(interrupt, &self.wait());
+        }
         self.entered = self.clock.passed();
         self.cpu_entered = None;
+        self.charged = Duration::ZERO;
     }
 
     pub(super) fn leave(&mut self) {
@@ -126,6 +196,26 @@ impl Watch {
         let is_brief = took < BRIEF && self.cpu_entered.is_none();
         let computed = if is_brief { took } else { self.computed(took) };
         self.cpu_before += computed;
+        if let Some(charge) = &self.charge {
+            let used = computed.saturating_sub(self.charged);
+            charge.share().end_turn(micros(used));
+        }
+    }
+
+    fn wait(&self) -> Wait<'_> {
+        let left_ms = self
+            .bounds
+            .deadline_at_ms
+            .saturating_sub(self.clock.now_ms());
+        Wait {
+            stop: &self.stop,
+            at_most: Duration::from_millis(left_ms.min(WAIT_MS_MAX)),
+        }
+    }
+
+    /// Why the guest may not grow, for whoever wanted the run.
+    pub(super) fn refusal(&self) -> Option<Busy> {
+        Some(self.charge.as_ref()?.share().refuse_growth())
     }
 
     /// What the present step has computed. Where it began is known only by what came before and by
@@ -140,17 +230,29 @@ impl Watch {
     }
 
     pub(super) fn cpu_us(&self) -> u64 {
-        u64::try_from(self.cpu_before.as_micros()).unwrap_or(u64::MAX)
+        micros(self.cpu_before)
     }
 
     pub(super) fn memory_bytes_peak(&self) -> u64 {
         self.memory_bytes_peak as u64
     }
 
-    /// Looks at everything that may end a guest; true when something does.
+    /// Looks at everything that may end a guest; true when something does. Waits while it is
+    /// another guest's turn.
     pub(super) fn must_stop(&mut self) -> bool {
         let passed = self.clock.passed();
-        let cpu = self.cpu_before + self.computed(passed.saturating_sub(self.entered));
+        let computed = self.computed(passed.saturating_sub(self.entered));
+        let cpu = self.cpu_before + computed;
+        if self.must_stop_after(cpu, passed) {
+            return true;
+        }
+        let Some(charge) = &self.charge else {
+            return false;
+        };
+        let used = computed.saturating_sub(self.charged);
+        charge.share().go_on(micros(used), &self.wait());
+        self.charged = computed;
+        let passed = self.clock.passed();
         self.must_stop_after(cpu, passed)
     }
 
@@ -169,6 +271,10 @@ impl Watch {
         }
         self.stopped.is_some()
     }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Processor time of this thread: a guest that waits for its turn on a busy
@@ -191,6 +297,20 @@ impl ResourceLimiter for Watch {
             self.stopped = Some(Stopped::Limit(Limit::Memory));
             return Err(wasmtime::Error::msg("the guest may not have more memory"));
         }
+        if let Some(charge) = &self.charge {
+            let wait = (!self.never_waits).then(|| self.wait());
+            let grown = charge.grow_to(desired as u64, wait.as_ref());
+            if grown != Grown::Yes {
+                self.stopped = Some(match grown {
+                    Grown::Stopped if self.stop.is_stopped() => Stopped::Outside,
+                    Grown::Stopped => Stopped::Limit(Limit::Time),
+                    Grown::Yes | Grown::No => Stopped::Busy,
+                });
+                return Err(wasmtime::Error::msg(
+                    "there is no more memory for the guest",
+                ));
+            }
+        }
         self.memory_bytes_peak = self.memory_bytes_peak.max(desired);
         self.large_pages.grow(desired, self.bounds.memory_bytes_max);
         Ok(true)
@@ -208,8 +328,6 @@ impl ResourceLimiter for Watch {
 
 #[cfg(test)]
 mod tests {
-    use std::thread;
-
     use super::*;
 
     fn watch() -> Watch {
@@ -218,7 +336,11 @@ mod tests {
             memory_bytes_max: 0,
             deadline_at_ms: u64::MAX,
         };
-        Watch::new(bounds, StopHandle::default(), Clock::start())
+        Watch::new(bounds, &GuestControl::default(), Clock::start())
+    }
+
+    fn interrupt() -> Interrupt {
+        Arc::new(|| {})
     }
 
     /// Computes until this thread has done so for as long.
@@ -233,7 +355,7 @@ mod tests {
             let mut watch = watch();
             let mut computed = Duration::ZERO;
             for time in [100_u64, 1_500, 7_000].map(Duration::from_micros) {
-                watch.enter();
+                watch.enter(&interrupt());
                 compute(time);
                 computed += time;
                 if is_looked_at {
@@ -253,11 +375,11 @@ mod tests {
     fn a_step_that_has_to_wait_for_the_processor_does_not_pay_for_it() {
         let wait = Duration::from_millis(300);
         let mut watch = watch();
-        watch.enter();
+        watch.enter(&interrupt());
         assert!(!watch.must_stop());
         watch.leave();
         let before = watch.cpu_before;
-        watch.enter();
+        watch.enter(&interrupt());
         thread::sleep(wait);
         watch.leave();
         assert!(watch.cpu_before - before < wait, "{watch:?}");
@@ -267,14 +389,14 @@ mod tests {
     fn a_step_that_computes_meets_its_bound() {
         let mut watch = watch();
         watch.bounds.cpu_ms_max = 5;
-        watch.enter();
+        watch.enter(&interrupt());
         assert!(!watch.must_not_begin());
         compute(Duration::from_millis(5));
         assert!(watch.must_stop());
         assert_eq!(watch.stopped, Some(Stopped::Limit(Limit::Cpu)));
         watch.leave();
         watch.stopped = None;
-        watch.enter();
+        watch.enter(&interrupt());
         assert!(watch.must_not_begin());
     }
 }

@@ -13,10 +13,11 @@ use codegen::text::{clip, is_invisible};
 use codegen::uses::Uses;
 use sandbox_protocol::codec::CodecError;
 
-use super::bounds::{GuestBounds, StopHandle};
+use super::bounds::{GuestBounds, GuestControl, StopHandle};
 use super::large_stack;
 use super::live::{Live, Turn};
 use super::{Sandbox, SandboxError};
+use crate::budget::Share;
 
 /// Memory that a checker guest may have besides what grows with the script: the shadow stack, the
 /// parser's own data, the names of the tools.
@@ -52,7 +53,7 @@ impl From<CodecError> for NoAnswer {
 pub struct CheckLimits {
     cpu_ms_max: u64,
     deadline_at_ms: u64,
-    stop: StopHandle,
+    control: GuestControl,
 }
 
 impl Default for CheckLimits {
@@ -68,23 +69,40 @@ impl CheckLimits {
         Self {
             cpu_ms_max: limits.guest_cpu_ms_max.min(CPU_MS_MAX),
             deadline_at_ms: u64::MAX,
-            stop: StopHandle::default(),
+            control: GuestControl::default(),
         }
     }
 
     /// The same, with what stops the run.
     #[must_use]
-    pub fn stopped_by(self, stop: StopHandle) -> Self {
-        Self { stop, ..self }
+    pub fn stopped_by(mut self, stop: StopHandle) -> Self {
+        self.control.stop = stop;
+        self
+    }
+
+    /// The same, with memory and turns from the run's share.
+    #[must_use]
+    pub(crate) fn within(mut self, share: Share) -> Self {
+        self.control.share = Some(share);
+        self
     }
 
     fn bounds(&self, request: &[u8]) -> GuestBounds {
+        let share = self.control.share.as_ref();
+        let memory_bytes_max = memory_bytes_max(request.len());
         GuestBounds {
             cpu_ms_max: self.cpu_ms_max,
-            memory_bytes_max: MEMORY_BYTES_BASE + MEMORY_PER_BYTE * request.len() as u64,
+            memory_bytes_max: share.map_or(memory_bytes_max, |share| {
+                memory_bytes_max.min(share.bytes_max())
+            }),
             deadline_at_ms: self.deadline_at_ms,
         }
     }
+}
+
+/// Memory that the checker may have for a request of so many bytes.
+pub(crate) fn memory_bytes_max(request_bytes: usize) -> u64 {
+    MEMORY_BYTES_BASE + MEMORY_PER_BYTE.saturating_mul(request_bytes as u64)
 }
 
 /// Makes checker guests. Cheap to clone.
@@ -118,7 +136,10 @@ impl Checker {
         loop {
             let request = match exchange.request() {
                 Ok(request) => request,
-                Err(error) => return (self.defeated(script, &error.into()).await, usage),
+                Err(error) => {
+                    let why = error.into();
+                    return (self.defeated(script, &why, limits).await, usage);
+                }
             };
             let (reply, used) = self.ask(request, limits.clone()).await;
             usage.guest_cpu_us += used.guest_cpu_us;
@@ -131,22 +152,22 @@ impl Checker {
                 }
                 Ok(Some(_)) => {
                     let why = NoAnswer::Failed("its answer does not fit the script".to_owned());
-                    return (self.defeated(script, &why).await, usage);
+                    return (self.defeated(script, &why, limits).await, usage);
                 }
                 // Whoever cancelled the run is told so by the run.
                 Err(NoAnswer::Cancelled) => return (unread(), usage),
-                Err(why) => return (self.defeated(script, &why).await, usage),
+                Err(why) => return (self.defeated(script, &why, limits).await, usage),
             }
         }
     }
 
     /// Which globals and members a script uses; none where that cannot be found out. Each call is
     /// held to what the session may use all the same.
-    pub async fn uses(&self, script: &str) -> Uses {
+    pub async fn uses(&self, script: &str, limits: CheckLimits) -> Uses {
         let Ok(request) = (Request::Uses { script }).encode() else {
             return Uses::default();
         };
-        match self.ask(request, CheckLimits::default()).await.0 {
+        match self.ask(request, limits).await.0 {
             Ok(Reply::Uses(uses)) => uses,
             _ => Uses::default(),
         }
@@ -154,31 +175,45 @@ impl Checker {
 
     /// The script with code that reports what fails in it, and the guest that understands the
     /// reports.
-    pub(super) fn instrument(&self, script: &str, look: Look) -> Option<Instrumented> {
+    pub(super) fn instrument(
+        &self,
+        script: &str,
+        look: Look,
+        control: &GuestControl,
+    ) -> Option<Instrumented> {
         let secret = secret()?;
         let request = Request::Instrument {
             script,
             look,
             secret,
         };
-        self.instrumented(&request.encode().ok()?)
+        self.instrumented(&request.encode().ok()?, control)
     }
 
     /// The script with code that reports where it is, from a step on at each step.
-    pub(super) fn follow(&self, script: &str, from: Option<u64>) -> Option<Instrumented> {
+    pub(super) fn follow(
+        &self,
+        script: &str,
+        from: Option<u64>,
+        control: &GuestControl,
+    ) -> Option<Instrumented> {
         let secret = secret()?;
         let request = Request::Follow {
             script,
             from,
             secret,
         };
-        self.instrumented(&request.encode().ok()?)
+        self.instrumented(&request.encode().ok()?, control)
     }
 
-    fn instrumented(&self, request: &[u8]) -> Option<Instrumented> {
-        let bounds = CheckLimits::default().bounds(request);
+    fn instrumented(&self, request: &[u8], control: &GuestControl) -> Option<Instrumented> {
+        let limits = CheckLimits {
+            control: control.clone(),
+            ..CheckLimits::default()
+        };
+        let bounds = limits.bounds(request);
         let started = large_stack::run(|| {
-            let mut live = Live::new(&self.sandbox, bounds, &StopHandle::default(), &[]).ok()?;
+            let mut live = Live::new(&self.sandbox, bounds, control, &[]).ok()?;
             let reply = exchange(&mut live, request, Turn::Start).ok()?;
             Some((live, reply))
         });
@@ -197,7 +232,7 @@ impl Checker {
         let sandbox = self.sandbox.clone();
         let answered = large_stack::run_aside(move || {
             let bounds = limits.bounds(&request);
-            let mut live = match Live::new(&sandbox, bounds, &limits.stop, &[]) {
+            let mut live = match Live::new(&sandbox, bounds, &limits.control, &[]) {
                 Ok(live) => live,
                 Err(stop) => return (Err(no_answer(&stop)), GuestUsage::default()),
             };
@@ -212,10 +247,14 @@ impl Checker {
 
     /// The one finding about a script that the checker could not read to its end: where it is
     /// nested too deeply, if that is the reason.
-    async fn defeated(&self, script: &str, why: &NoAnswer) -> Checked {
+    async fn defeated(&self, script: &str, why: &NoAnswer, limits: &CheckLimits) -> Checked {
         let nesting = match (why, (Request::Nesting { script }).encode()) {
             (NoAnswer::Limit(_), Ok(request)) => {
-                match self.ask(request, CheckLimits::default()).await.0 {
+                let limits = CheckLimits {
+                    control: limits.control.clone(),
+                    ..CheckLimits::default()
+                };
+                match self.ask(request, limits).await.0 {
                     Ok(Reply::Nesting(place)) => place,
                     _ => None,
                 }
@@ -262,14 +301,6 @@ fn unread() -> Checked {
         blanked: None,
         findings: Vec::new(),
         findings_dropped: 0,
-    }
-}
-
-/// Which globals and members a script uses, as [`Checker::uses`] of the embedded checker says.
-pub(crate) async fn uses_of(script: &str) -> Uses {
-    match Checker::embedded() {
-        Ok(checker) => checker.uses(script).await,
-        Err(_) => Uses::default(),
     }
 }
 
@@ -339,6 +370,7 @@ fn no_answer(stop: &GuestStop) -> NoAnswer {
             _ => "nested calls",
         }),
         GuestStop::Interrupted { .. } => NoAnswer::Cancelled,
+        GuestStop::Busy { why, .. } => NoAnswer::Failed(why.clone()),
         GuestStop::EngineFault { why, .. } => NoAnswer::Failed(clip(why, 200)),
     }
 }

@@ -9,15 +9,16 @@ use sandbox_protocol::codec::{encode_start, split_resume};
 use sandbox_protocol::{Resume, ScriptError, Start, Step, StepState};
 
 use super::Sandbox;
-use super::bounds::{GuestBounds, StopHandle};
+use super::bounds::{GuestBounds, GuestControl, StopHandle};
 use super::live::{Live, Turn, fault};
 use super::second_look::{self, Recording, Told};
+use crate::budget::Share;
 
 /// A guest of a sandbox. Dropping it frees everything it has.
 pub struct Guest {
     sandbox: Sandbox,
     bounds: GuestBounds,
-    stop: StopHandle,
+    control: GuestControl,
     live: Option<Live>,
     recording: Recording,
     /// How many tools each server has.
@@ -39,13 +40,23 @@ impl Guest {
         Self {
             sandbox,
             bounds,
-            stop,
+            control: GuestControl {
+                stop,
+                ..GuestControl::default()
+            },
             live: None,
             recording: Recording::default(),
             tools: Vec::new(),
             usage: GuestUsage::default(),
             whereabouts: None,
         }
+    }
+
+    /// The same guest, which takes its memory and its turns from its run's share.
+    #[must_use]
+    pub(crate) fn within(mut self, share: Share) -> Self {
+        self.control.share = Some(share);
+        self
     }
 
     /// Totals so far.
@@ -71,7 +82,8 @@ impl Guest {
     pub fn start(&mut self, start: &Start) -> Result<Step, GuestStop> {
         let servers = start.stubs.iter();
         self.tools = servers.map(|server| server.tools.len()).collect();
-        self.live = Some(self.fresh(self.bounds)?);
+        let live = Live::new(&self.sandbox, self.bounds, &self.control, &self.tools)?;
+        self.live = Some(live);
         let frame = encode_start(start).map_err(fault)?;
         self.turn(frame, &[], Turn::Start)
     }
@@ -82,8 +94,16 @@ impl Guest {
         self.turn(frame, last, Turn::Resume)
     }
 
-    fn fresh(&self, bounds: GuestBounds) -> Result<Live, GuestStop> {
-        Live::new(&self.sandbox, bounds, &self.stop, &self.tools)
+    /// A guest for a second look, which others need not wait for.
+    fn fresh(&self, bounds: GuestBounds, control: &GuestControl) -> Option<Live> {
+        Live::new(&self.sandbox, bounds, control, &self.tools).ok()
+    }
+
+    fn control_of_look(&self) -> GuestControl {
+        GuestControl {
+            never_waits: true,
+            ..self.control.clone()
+        }
     }
 
     /// One turn of the guest, which is told a frame in two pieces. Whatever ends it frees it.
@@ -141,8 +161,9 @@ impl Guest {
     /// A fresh guest, when there is room for one, with all that the first was told.
     fn look<T>(&mut self, look: impl FnOnce(Told<'_>, &mut Live) -> T) -> Option<T> {
         let bounds = second_look::bounds(self.bounds, self.usage)?;
-        let told = self.recording.whole()?;
-        let mut live = self.fresh(bounds).ok()?;
+        let control = self.control_of_look();
+        let told = self.recording.whole(&control)?;
+        let mut live = self.fresh(bounds, &control)?;
         let found = look(told, &mut live);
         self.usage.guest_cpu_us += live.usage().guest_cpu_us;
         Some(found)
@@ -166,8 +187,9 @@ impl Guest {
     fn follow(&self, limit: Limit, from: Option<u64>) -> Option<(Whereabouts, Option<u64>)> {
         let now_ms = self.sandbox.clock().now_ms();
         let bounds = second_look::bounds_after(self.bounds, self.usage, limit, now_ms);
-        let told = self.recording.whole()?;
-        let mut live = self.fresh(bounds).ok()?;
+        let control = self.control_of_look();
+        let told = self.recording.whole(&control)?;
+        let mut live = self.fresh(bounds, &control)?;
         told.locate(&mut live, limit, from)
     }
 }

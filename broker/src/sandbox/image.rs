@@ -14,6 +14,7 @@ use super::bounds::Watch;
 use super::engine::JsEngine;
 use super::single_pages::SinglePages;
 use super::ticker::Ticker;
+use crate::budget::Interrupt;
 
 /// No machine that an image is built for has smaller pages.
 const PAGE_BYTES: usize = 4096;
@@ -23,6 +24,8 @@ pub(super) struct Loaded {
     pub(super) instances: InstancePre<Watch>,
     pub(super) exports: Exports,
     pub(super) ticker: Ticker,
+    /// Makes its guests look up before the next tick.
+    pub(super) interrupt: Interrupt,
     pub(super) single_pages: SinglePages,
     pub(super) shadow_stack_bytes: usize,
     /// Where its guests leave their last words, once one of them has said so.
@@ -83,11 +86,18 @@ impl Loaded {
             .instantiate_pre(&module)
             .map_err(unloadable)?;
         let ticker = Ticker::start(engine.weak()).map_err(|why| unloadable(why.into()))?;
+        let weak = engine.weak();
+        let interrupt: Interrupt = Arc::new(move || {
+            if let Some(engine) = weak.upgrade() {
+                engine.increment_epoch();
+            }
+        });
         Ok(Self {
             engine,
             instances,
             exports,
             ticker,
+            interrupt,
             single_pages: SinglePages::ask(),
             shadow_stack_bytes: JsEngine::of_name(name)
                 .map_or(cage::SHADOW_STACK_BYTES, JsEngine::shadow_stack_bytes),

@@ -1,6 +1,7 @@
 //! A guest's instance: its memory, its functions, and what its end means.
 
 use std::fmt;
+use std::sync::Arc;
 
 use airlock_core::effect::{GuestStop, GuestUsage};
 use airlock_core::limits::Limit;
@@ -11,11 +12,12 @@ use wasmtime::{
 };
 
 use super::Sandbox;
-use super::bounds::{GuestBounds, StopHandle, Stopped, Watch};
+use super::bounds::{GuestBounds, GuestControl, Stopped, Watch};
 use super::image::Loaded;
 use super::memory::{self, LastWords};
 use super::reader::Reader;
 use super::shadow_stack;
+use crate::budget::{Busy, Charge};
 
 /// Frames of a fault that are told.
 const FRAMES_TOLD_MAX: usize = 3;
@@ -37,6 +39,8 @@ pub(super) struct Live {
     landmark: Option<u32>,
     reader: Reader,
     shadow_stack_bytes: usize,
+    /// Behind the store: others are given its memory when that is gone.
+    _charge: Option<Arc<Charge>>,
 }
 
 impl fmt::Debug for Live {
@@ -50,11 +54,11 @@ impl Live {
     pub(super) fn new(
         sandbox: &Sandbox,
         bounds: GuestBounds,
-        stop: &StopHandle,
+        control: &GuestControl,
         tools: &[usize],
     ) -> Result<Self, GuestStop> {
         let instantiate = |loaded, is_pooled| {
-            let watch = Watch::new(bounds, stop.clone(), sandbox.clock());
+            let watch = Watch::new(bounds, control, sandbox.clock());
             Self::instantiate(sandbox, loaded, is_pooled, watch, tools)
         };
         if let Some(pooled) = sandbox.pooled() {
@@ -76,6 +80,7 @@ impl Live {
         watch: Watch,
         tools: &[usize],
     ) -> wasmtime::Result<Self> {
+        let charge = watch.charge();
         let mut store = Store::new(&loaded.engine, watch);
         store.limiter(|watch| watch);
         store.set_epoch_deadline(1);
@@ -104,6 +109,7 @@ impl Live {
             landmark: None,
             reader: Reader::new(tools),
             shadow_stack_bytes: loaded.shadow_stack_bytes,
+            _charge: charge,
         })
     }
 
@@ -160,8 +166,8 @@ impl Live {
         let Some(loaded) = loaded else {
             return Err(fault("the guest has lost its engine"));
         };
+        self.store.data_mut().enter(&loaded.interrupt);
         let computing = loaded.ticker.while_computing();
-        self.store.data_mut().enter();
         self.store.set_epoch_deadline(1);
         let answer = if self.store.data_mut().must_not_begin() {
             Err(wasmtime::Error::msg("stopped before it could run"))
@@ -219,6 +225,14 @@ impl Live {
         match self.store.data().stopped {
             Some(Stopped::Outside) => return GuestStop::Interrupted { console },
             Some(Stopped::Limit(limit)) => return GuestStop::Limit { limit, console },
+            Some(Stopped::Busy) => {
+                let busy = self.store.data().refusal();
+                return GuestStop::Busy {
+                    why: busy.as_ref().map(ToString::to_string).unwrap_or_default(),
+                    retry_after_ms: busy.as_ref().map_or(0, Busy::retry_after_ms),
+                    console,
+                };
+            }
             None => {}
         }
         let limit = match error.downcast_ref::<Trap>() {

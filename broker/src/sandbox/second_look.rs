@@ -11,7 +11,7 @@ use codegen::message::{Frame, Look};
 use sandbox_protocol::codec::{decode_start, encode_start};
 use sandbox_protocol::{ConsoleLine, ScriptError, Start, StepState};
 
-use super::bounds::GuestBounds;
+use super::bounds::{GuestBounds, GuestControl};
 use super::checker::Checker;
 use super::live::{Live, Turn};
 
@@ -55,7 +55,7 @@ impl Recording {
     }
 
     /// Everything, or nothing when it became too much.
-    pub(super) fn whole(&self) -> Option<Told<'_>> {
+    pub(super) fn whole<'r>(&'r self, control: &'r GuestControl) -> Option<Told<'r>> {
         if self.is_cut {
             return None;
         }
@@ -64,6 +64,7 @@ impl Recording {
             start: decode_start(start).ok()?,
             resumes,
             calls: self.calls,
+            control,
         })
     }
 }
@@ -112,6 +113,7 @@ pub(super) struct Told<'r> {
     start: Start,
     resumes: &'r [Vec<u8>],
     calls: usize,
+    control: &'r GuestControl,
 }
 
 /// How a guest that was told everything again ended, in the same frame as the first.
@@ -138,7 +140,8 @@ impl Told<'_> {
     /// same end, nothing was found. Whether a closer look could find more.
     pub(super) fn improve(mut self, live: &mut Live, error: &mut ScriptError, look: Look) -> bool {
         let checker = Checker::embedded().ok();
-        let instrumented = checker.and_then(|it| it.instrument(&self.start.script, look));
+        let instrumented =
+            checker.and_then(|it| it.instrument(&self.start.script, look, self.control));
         let Some(mut instrumented) = instrumented else {
             return false;
         };
@@ -173,7 +176,7 @@ impl Told<'_> {
     /// What a script waits for that nothing can settle.
     pub(super) fn waits(mut self, live: &mut Live) -> Option<Whereabouts> {
         let checker = Checker::embedded().ok()?;
-        let mut instrumented = checker.instrument(&self.start.script, Look::Waits)?;
+        let mut instrumented = checker.instrument(&self.start.script, Look::Waits, self.control)?;
         self.start.script = std::mem::take(&mut instrumented.text);
         let again = self.again(live)?;
         if !matches!(again.end, End::Deadlocked) || again.calls != self.calls {
@@ -197,7 +200,8 @@ impl Told<'_> {
         limit: Limit,
         from: Option<u64>,
     ) -> Option<(Whereabouts, Option<u64>)> {
-        let mut followed = Checker::embedded().ok()?.follow(&self.start.script, from)?;
+        let checker = Checker::embedded().ok()?;
+        let mut followed = checker.follow(&self.start.script, from, self.control)?;
         self.start.script = std::mem::take(&mut followed.text);
         let again = self.again(live)?;
         let End::Limit(met) = again.end else {

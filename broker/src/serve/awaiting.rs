@@ -5,19 +5,19 @@ use codegen::names;
 use serde_json::{Map, Value, json};
 
 use super::meta;
+use super::request::Request;
 use super::rpc::put;
 use super::shelf::Shelf;
 use crate::broker::{ServerState, ServerStatus};
-use crate::sandbox::uses_of;
 
 /// Servers of which a request says that it needs them, and whose tools are not known.
-pub(super) async fn needed(shelf: &Shelf, method: &str, params: &Value) -> Vec<String> {
+pub(super) async fn needed(shelf: &Shelf, method: &str, request: &Request) -> Vec<String> {
     let unknown = |it: &&ServerStatus| it.tools.is_none();
     let unknown: Vec<_> = shelf.known.servers.iter().filter(unknown).collect();
     if unknown.is_empty() {
         return Vec::new();
     }
-    let said = said(method, params).await;
+    let said = said(shelf, method, request).await;
     let is_said = |server: &str| {
         let global = names::globals(&[server]).concat();
         said.iter().any(|name| {
@@ -31,7 +31,8 @@ pub(super) async fn needed(shelf: &Shelf, method: &str, params: &Value) -> Vec<S
 }
 
 /// Names of tools and servers in a request.
-async fn said(method: &str, params: &Value) -> Vec<String> {
+async fn said(shelf: &Shelf, method: &str, request: &Request) -> Vec<String> {
+    let params = &request.params;
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     if method == "resources/read" {
         let uri = text(params.get("uri")).unwrap_or_default();
@@ -59,7 +60,9 @@ async fn said(method: &str, params: &Value) -> Vec<String> {
     if said.first().is_some_and(|name| name == meta::RUN)
         && let Some(code) = args.get("code").and_then(Value::as_str)
     {
-        let used = uses_of(code).await;
+        // Of a script that there is no room for, whoever runs it is told so.
+        let used = shelf.broker.uses(&request.caller, code, &request.cancel);
+        let used = used.await.unwrap_or_default();
         said.extend(used.members.into_iter().map(|(global, _)| global));
         said.extend(used.names);
     }

@@ -302,7 +302,7 @@ impl Desk {
     /// The same, with the servers that the request needs by name, however long they take.
     async fn shelf_for(&self, method: &str, request: &Request) -> Result<Arc<Shelf>, Refusal> {
         let shelf = self.shelf().await?;
-        let needed = awaiting::needed(&shelf, method, &request.params).await;
+        let needed = awaiting::needed(&shelf, method, request).await;
         if needed.is_empty() {
             return Ok(shelf);
         }

@@ -24,7 +24,6 @@ use axum::routing::{get, post};
 use tokio::net::TcpListener;
 
 use super::desk::Desk;
-use super::rpc::MESSAGE_BYTES_MAX;
 use sessions::Sessions;
 
 pub use connections::Patience;
@@ -55,7 +54,9 @@ pub(super) async fn serve(desk: Desk, listener: TcpListener, gate: Gate) -> io::
         routes = routes.route(&path, get(metadata));
     }
     let routes = routes
-        .layer(DefaultBodyLimit::max(MESSAGE_BYTES_MAX as usize))
+        .layer(DefaultBodyLimit::max(
+            hall.desk.settings().message_bytes_max,
+        ))
         .with_state(Arc::clone(&hall));
     let cleaning = async {
         let mut every = tokio::time::interval(CLEAN_UP_EVERY);
@@ -87,8 +88,9 @@ async fn posted(State(hall): State<Arc<Hall>>, request: Request) -> Response {
         Ok(caller) => caller,
         Err(turned) => return turned.into_response(),
     };
-    if request.body().size_hint().lower() > u64::from(MESSAGE_BYTES_MAX) {
-        return post::too_long();
+    let bytes_max = hall.desk.settings().message_bytes_max;
+    if request.body().size_hint().lower() > bytes_max as u64 {
+        return post::too_long(bytes_max);
     }
     let patience = hall.desk.settings().patience.body;
     let read = tokio::time::timeout(patience, Bytes::from_request(request, &())).await;
@@ -97,7 +99,9 @@ async fn posted(State(hall): State<Arc<Hall>>, request: Request) -> Response {
     };
     match read {
         Ok(message) => post::answer(hall, caller, &headers, &message).await,
-        Err(rejected) if rejected.status() == StatusCode::PAYLOAD_TOO_LARGE => post::too_long(),
+        Err(rejected) if rejected.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+            post::too_long(bytes_max)
+        }
         // Whoever sent it is gone.
         Err(_) => StatusCode::BAD_REQUEST.into_response(),
     }

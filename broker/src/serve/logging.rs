@@ -235,6 +235,7 @@ mod tests {
         let (outbox, told) = mpsc::channel(2);
         let session = HostSession::new("s".into(), &Settings::default(), &Storeroom::default(), 0);
         let request = Request {
+            caller: Arc::default(),
             session: Arc::new(session),
             peer: Peer::new(outbox),
             id: RawValue::from_string("1".into()).unwrap(),

@@ -56,7 +56,7 @@ pub use http::{BadOauth, BadToken, Gate, OauthSettings, Patience, ResourceServer
 pub use offered::{BadOffer, Offer, Offers};
 pub use prompt::text as system_prompt;
 pub use seal::NoKey;
-pub use settings::{Disclosure, Mode, Settings};
+pub use settings::{Disclosure, Mode, Settings, message_bytes_max};
 
 /// A broker as a server. Cheap to clone; all clones serve the same.
 #[derive(Debug, Clone)]

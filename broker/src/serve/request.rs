@@ -17,6 +17,8 @@ use crate::upstream::Era;
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) session: Arc<HostSession>,
+    /// Whose runs it wants: callers have equal parts of what there is room for.
+    pub(super) caller: Arc<str>,
     pub(super) peer: Peer,
     /// As the host wrote it.
     pub(super) id: Box<RawValue>,

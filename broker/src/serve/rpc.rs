@@ -22,10 +22,9 @@ const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
 /// The handle of a session that no transport carries.
 pub(super) const SESSION_KEY: &str = "dev.airlock/session";
 
-/// Longest message of a host.
-pub(super) const MESSAGE_BYTES_MAX: u32 = 24 * 1024 * 1024;
 const PARAMS: Bounds = Bounds {
-    bytes_max: MESSAGE_BYTES_MAX,
+    // The message that they are in has a bound of its own.
+    bytes_max: u32::MAX,
     depth_max: 256,
     nodes_max: 2_000_000,
 };
@@ -48,6 +47,18 @@ impl Refusal {
             code,
             message: message.into(),
             data: None,
+        }
+    }
+
+    /// Of a message that is not looked at.
+    pub(super) fn too_long(bytes_max: usize) -> Self {
+        let message = format!(
+            "a message is longer than {bytes_max} bytes, which is room for a script and its \
+             input within the limits `script` and `input`"
+        );
+        Self {
+            data: Some(json!({"code": "limit-payload", "bytes_max": bytes_max})),
+            ..Self::new(INVALID_REQUEST, message)
         }
     }
 
@@ -77,8 +88,12 @@ impl Refusal {
 
     /// For a message whose id could not be read.
     pub(super) fn message_to_nobody(&self) -> Vec<u8> {
-        let (code, message) = (self.code, jsonrpc::quoted(&self.message));
-        format!(r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":{code},"message":{message}}}}}"#)
+        let mut error = json!({"code": self.code, "message": self.message});
+        if let Some(data) = &self.data {
+            put(&mut error, "data", data.clone());
+        }
+        json!({"jsonrpc": "2.0", "id": null, "error": error})
+            .to_string()
             .into_bytes()
     }
 }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use airlock_core::limits::Limits;
 use airlock_core::session::FetchRate;
 
 use super::http::Patience;
@@ -51,6 +52,8 @@ pub struct Settings {
     pub fetch_rate: FetchRate,
     /// What is expected of connections, over HTTP.
     pub patience: Patience,
+    /// Longest message of a host; see [`message_bytes_max`].
+    pub message_bytes_max: usize,
     /// Calls of one session that are worked on at the same time.
     pub calls_in_flight_max: usize,
     pub sessions_max: usize,
@@ -62,6 +65,15 @@ pub struct Settings {
     pub kept_bytes_max: usize,
     /// The same for all sessions together: the oldest make room.
     pub kept_bytes_max_of_all: usize,
+}
+
+/// Room for the longest message that makes sense within these limits: a script, in which every
+/// other character may have to be escaped, with its input or with what the host answers.
+#[must_use]
+pub fn message_bytes_max(limits: &Limits) -> usize {
+    const AROUND: usize = 1024 * 1024;
+    let beside = limits.input_bytes_max.max(limits.result_bytes_max);
+    2 * limits.script_bytes_max as usize + beside as usize + AROUND
 }
 
 impl Default for Settings {
@@ -77,6 +89,7 @@ impl Default for Settings {
             start_wait: Duration::from_secs(2),
             patience: Patience::default(),
             fetch_rate: FetchRate::default(),
+            message_bytes_max: message_bytes_max(&Limits::default()),
             calls_in_flight_max: 16,
             sessions_max: 1_000,
             session_idle: Duration::from_secs(3_600),

@@ -18,7 +18,7 @@ use super::kept::Storeroom;
 use super::news;
 use super::peer::{OUTBOX_MESSAGES, Peer};
 use super::request::Request;
-use super::rpc::{self, MESSAGE_BYTES_MAX, Refusal};
+use super::rpc::{self, Refusal};
 use super::session::{Begun, HostSession};
 use crate::upstream::jsonrpc::{self, Incoming};
 use crate::upstream::lines::{Line, Lines};
@@ -136,14 +136,14 @@ impl Connection {
     }
 
     async fn read_all(&self, input: impl AsyncRead + Unpin) -> io::Result<()> {
-        let mut lines = Lines::new(input, MESSAGE_BYTES_MAX as usize);
+        let bytes_max = self.desk.settings().message_bytes_max;
+        let mut lines = Lines::new(input, bytes_max);
         while let Some(line) = lines.next().await? {
             let alive = match line {
                 Line::Whole(line) if line.trim_ascii().is_empty() => true,
                 Line::Whole(line) => self.hear(line).await,
                 Line::TooLong { .. } => {
-                    let message = format!("a message is longer than {MESSAGE_BYTES_MAX} bytes");
-                    let refusal = Refusal::new(rpc::INVALID_REQUEST, message);
+                    let refusal = Refusal::too_long(bytes_max);
                     self.peer.send(refusal.message_to_nobody()).await
                 }
                 Line::Endless { .. } => return Err(io::Error::other("a line without end")),
@@ -198,6 +198,7 @@ impl Connection {
         };
         let request = Request {
             session: Arc::clone(&self.session),
+            caller: self.session.id.as_str().into(),
             peer: self.peer.clone(),
             id: id.to_owned(),
             era,

@@ -3,6 +3,7 @@
 mod asks;
 mod behind;
 mod binaries;
+mod busy;
 mod connections;
 mod criteria;
 mod disclosing;

@@ -1,6 +1,8 @@
 //! What a model reads of a run: value or error with its place, what the check found,
 //! console, calls with their outcomes, and what was left out and where the rest is.
 
+use std::borrow::Cow;
+
 use airlock_core::code::Code;
 use airlock_core::report::{Report, ReportedLine, ReportedOutcome, ReportedSeverity, Status};
 use serde_json::value::RawValue;
@@ -108,7 +110,7 @@ fn without_binaries(
 fn ending(report: &Report, script: &FollowedScript) -> Option<String> {
     let problem = render::ending(report, &script.name)?;
     let next = next(report, &problem.next);
-    let mut text = told(&problem.what, [&problem.why, next], &problem.code);
+    let mut text = told(&problem.what, [&problem.why, &next], &problem.code);
     let error = report.error.as_ref();
     if let Some(excerpt) = error.and_then(|it| render::excerpt(it, &script.text)) {
         text.push_str(&format!("\n{}", excerpt.trim_end()));
@@ -135,10 +137,14 @@ fn ending_of_call(report: &Report, tool: &str) -> Option<String> {
     let what = format!("the call of `{tool}` {became}");
     let why = report.error.as_ref().map(|error| &*error.message);
     let why = escape::brief(why.unwrap_or_default(), MESSAGE_CHARS_SHOWN);
-    Some(told(&what, [&why, next_of_call(code)], code.as_str()))
+    let next = match code {
+        Code::Busy => run_again(report).into(),
+        code => Cow::Borrowed(next_of_call(code)),
+    };
+    Some(told(&what, [&why, &next], code.as_str()))
 }
 
-fn told(what: &str, [why, next]: [&str; 2], code: &str) -> String {
+pub(super) fn told(what: &str, [why, next]: [&str; 2], code: &str) -> String {
     let mut text = format!("error: {what}\n");
     for (label, part) in [("why", why), ("next", next)] {
         if !part.is_empty() {
@@ -233,8 +239,9 @@ impl Long {
 }
 
 /// What a model can do about it; the advice for a person at a terminal names flags.
-fn next<'a>(report: &Report, for_a_person: &'a str) -> &'a str {
-    match report.code {
+fn next<'a>(report: &Report, for_a_person: &'a str) -> Cow<'a, str> {
+    let next = match report.code {
+        Some(Code::Busy) => return run_again(report).into(),
         Some(Code::NotDisclosed) => {
             "get the descriptions with get_tool_details, then run the script again"
         }
@@ -246,7 +253,12 @@ fn next<'a>(report: &Report, for_a_person: &'a str) -> &'a str {
         Some(Code::LimitTime) => "do less in one run, or give a larger timeout_ms",
         Some(code) if is_limit(code) => "do less in one run",
         _ => for_a_person,
-    }
+    };
+    next.into()
+}
+
+fn run_again(report: &Report) -> String {
+    render::run_again(report.retry_after_ms.unwrap_or_default())
 }
 
 /// The same about a call without a script of the model's.

@@ -12,6 +12,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::metrics::{Measured, Metrics};
 use super::otlp::{self, Span};
 use super::settings::TelemetryConfig;
+use crate::budget::Budget;
 use crate::clock::Clock;
 
 const QUEUE: usize = 4_096;
@@ -48,6 +49,7 @@ enum News {
 
 struct Sender {
     config: TelemetryConfig,
+    budget: Budget,
     client: Client,
     trouble: Trouble,
     clock: Clock,
@@ -58,7 +60,7 @@ struct Sender {
 
 impl Exporter {
     /// None where no client can be made.
-    pub(super) fn start(config: TelemetryConfig) -> Option<Self> {
+    pub(super) fn start(config: TelemetryConfig, budget: Budget) -> Option<Self> {
         static PROVIDER: Once = Once::new();
         PROVIDER.call_once(|| {
             // An embedding application may have chosen a provider already; its choice stays.
@@ -76,6 +78,7 @@ impl Exporter {
         let (clock, trouble) = (Clock::start(), Trouble::default());
         let sender = Sender {
             config,
+            budget,
             trouble: trouble.clone(),
             client: client.build().ok()?,
             began_ms: clock.now_ms(),
@@ -156,7 +159,8 @@ impl Sender {
     }
 
     async fn send_metrics(&mut self) {
-        let told = self.metrics.told(self.began_ms, self.clock.now_ms());
+        let times = (self.began_ms, self.clock.now_ms());
+        let told = self.metrics.told(times, &self.budget.usage());
         if let (Some(url), false) = (self.config.metrics.clone(), told.is_empty()) {
             let metrics = otlp::metrics(&self.config.resource, &told);
             self.send(url, &metrics).await;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::otlp::{attribute, nanos};
+use crate::budget::BudgetUsage;
 
 /// Bounds of the histograms, in seconds, as the conventions have them.
 const BOUNDS_S: [f64; 14] = [
@@ -120,8 +121,8 @@ impl Metrics {
         }
     }
 
-    /// Cumulative since `began_ms`.
-    pub(super) fn told(&self, began_ms: u64, now_ms: u64) -> Vec<Value> {
+    /// Cumulative since `began_ms`, with what is used now. Nothing before the first run.
+    pub(super) fn told(&self, (began_ms, now_ms): (u64, u64), usage: &BudgetUsage) -> Vec<Value> {
         let times = |mut point: Value| {
             if let Some(point) = point.as_object_mut() {
                 point.insert("startTimeUnixNano".into(), nanos(began_ms).into());
@@ -167,6 +168,48 @@ impl Metrics {
                 "sum": {"aggregationTemporality": 2, "isMonotonic": true, "dataPoints": points},
             })
         }));
+        let is_idle = usage.runs + usage.waiting == 0 && usage.refused == 0;
+        if told.is_empty() && is_idle {
+            return told;
+        }
+        let points = |values: Vec<(Value, u64)>| -> Vec<Value> {
+            let values = values.into_iter();
+            let point = |(attributes, value): (Value, u64)| {
+                times(json!({"attributes": attributes, "asInt": value.to_string()}))
+            };
+            values.map(point).collect()
+        };
+        let waits = |what: &str| json!([attribute("airlock.wait", &json!(what))]);
+        let waiting = vec![
+            (waits("room"), usage.waiting as u64),
+            (waits("memory"), usage.growing as u64),
+            (waits("processor"), usage.computing_later as u64),
+        ];
+        let gauges = [
+            (
+                "airlock.runs.active",
+                "{run}",
+                vec![(json!([]), usage.runs as u64)],
+            ),
+            ("airlock.runs.waiting", "{run}", waiting),
+            (
+                "airlock.runs.memory",
+                "By",
+                vec![(json!([]), usage.memory_bytes)],
+            ),
+        ];
+        told.extend(gauges.into_iter().map(|(name, unit, values)| {
+            json!({"name": name, "unit": unit, "gauge": {"dataPoints": points(values)}})
+        }));
+        told.push(json!({
+            "name": "airlock.runs.refused",
+            "unit": "{run}",
+            "sum": {
+                "aggregationTemporality": 2,
+                "isMonotonic": true,
+                "dataPoints": points(vec![(json!([]), usage.refused)]),
+            },
+        }));
         told
     }
 }
@@ -174,6 +217,45 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn usage() -> BudgetUsage {
+        BudgetUsage {
+            runs: 3,
+            waiting: 2,
+            growing: 1,
+            memory_bytes: 4_096,
+            computing: 1,
+            computing_later: 0,
+            refused: 7,
+        }
+    }
+
+    #[test]
+    fn what_all_runs_use_is_told_once_there_is_something_to_tell() {
+        let told = Metrics::default().told((1, 2), &usage());
+        let values = told.iter().map(|metric| {
+            let points = metric.get("gauge").or(metric.get("sum")).unwrap();
+            let points = points["dataPoints"].as_array().unwrap().iter();
+            let values: Vec<_> = points.map(|it| it["asInt"].as_str().unwrap()).collect();
+            format!("{} {}", metric["name"].as_str().unwrap(), values.join(" "))
+        });
+        assert_eq!(
+            values.collect::<Vec<_>>(),
+            [
+                "airlock.runs.active 3",
+                "airlock.runs.waiting 2 1 0",
+                "airlock.runs.memory 4096",
+                "airlock.runs.refused 7",
+            ]
+        );
+        let idle = BudgetUsage {
+            runs: 0,
+            waiting: 0,
+            refused: 0,
+            ..usage()
+        };
+        assert!(Metrics::default().told((1, 2), &idle).is_empty());
+    }
 
     #[test]
     fn durations_are_counted_where_they_belong_and_all_is_cumulative() {
@@ -189,7 +271,7 @@ mod tests {
         for too_often in [false, true, true] {
             metrics.take(Measured::Fetch { too_often });
         }
-        let told = metrics.told(1, 2);
+        let told = metrics.told((1, 2), &usage());
         let point = &told[0]["histogram"]["dataPoints"][0];
         assert_eq!(point["count"], "3");
         assert_eq!(point["bucketCounts"][0], "2");

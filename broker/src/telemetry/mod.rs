@@ -15,6 +15,7 @@ use std::sync::Arc;
 use airlock_core::id::RunId;
 use airlock_core::problem::Problem;
 
+use crate::budget::Budget;
 use export::Exporter;
 use metrics::Measured;
 
@@ -27,8 +28,9 @@ pub(crate) struct Telemetry(Option<Arc<Exporter>>);
 
 impl Telemetry {
     /// Sends from the runtime that is entered.
-    pub(crate) fn start(config: Option<TelemetryConfig>) -> Self {
-        Self(config.and_then(Exporter::start).map(Arc::new))
+    pub(crate) fn start(config: Option<TelemetryConfig>, budget: &Budget) -> Self {
+        let start = |config| Exporter::start(config, budget.clone());
+        Self(config.and_then(start).map(Arc::new))
     }
 
     /// `parent` is a `traceparent` of whoever wanted the run.

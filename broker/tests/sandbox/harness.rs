@@ -183,6 +183,7 @@ pub fn drive(
             Err(stop) => {
                 let (GuestStop::EngineFault { console: lines, .. }
                 | GuestStop::Limit { console: lines, .. }
+                | GuestStop::Busy { console: lines, .. }
                 | GuestStop::Interrupted { console: lines }) = &stop;
                 console.extend(lines.iter().map(|line| line.text.clone()));
                 break End::Stopped(stop);

@@ -168,6 +168,7 @@ fn stopped(stop: GuestStop, mut lines: Vec<String>) -> Shown {
         GuestStop::Limit { limit, console } => (console, End::Limit(format!("{limit:?}"))),
         GuestStop::EngineFault { why, console } => (console, End::Fault(why)),
         GuestStop::Interrupted { console } => (console, End::Limit("Interrupted".to_owned())),
+        GuestStop::Busy { console, .. } => (console, End::Limit("Busy".to_owned())),
     };
     lines.extend(console.into_iter().map(said));
     Shown { lines, end }

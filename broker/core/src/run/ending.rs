@@ -40,6 +40,10 @@ pub(super) enum Ending {
     Cancelled {
         why: String,
     },
+    Busy {
+        why: String,
+        retry_after_ms: u64,
+    },
     JournalUnwritable {
         why: String,
     },
@@ -166,6 +170,10 @@ impl Run {
             run: self.spec.run.0.to_string(),
             status,
             code: error.as_ref().map(|error| error.code),
+            retry_after_ms: match ending {
+                Ending::Busy { retry_after_ms, .. } => Some(retry_after_ms),
+                _ => None,
+            },
             value: match ending {
                 Ending::Returned(value) => value,
                 _ => None,
@@ -239,6 +247,7 @@ impl Run {
                 format!("the sandbox failed: {why}"),
             ),
             Ending::Cancelled { why } => (Status::Cancelled, Code::Cancelled, why.clone()),
+            Ending::Busy { why, .. } => (Status::Stopped, Code::Busy, why.clone()),
             Ending::JournalUnwritable { why } => {
                 let message = format!("the journal cannot be written: {why}");
                 (Status::Stopped, Code::JournalUnwritable, message)

@@ -86,6 +86,17 @@ impl Run {
                 let why = "the guest was interrupted".into();
                 (Ending::Cancelled { why }, console)
             }
+            GuestStop::Busy {
+                why,
+                retry_after_ms,
+                console,
+            } => (
+                Ending::Busy {
+                    why,
+                    retry_after_ms,
+                },
+                console,
+            ),
         };
         let shown = self.console.take(console, 0);
         self.out.show(shown);

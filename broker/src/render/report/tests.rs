@@ -33,6 +33,7 @@ fn failed(code: Code, calls: Vec<ReportedCall>) -> Report {
         run: "r".into(),
         status: Status::Failed,
         code: Some(code),
+        retry_after_ms: None,
         value: None,
         error: Some(error),
         findings: Vec::new(),

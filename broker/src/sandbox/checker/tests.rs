@@ -141,7 +141,7 @@ fn check_reads_a_script_of_the_default_limit() {
 #[test]
 fn uses_of_a_script_that_exhausts_the_parser_are_none() {
     let checker = Checker::embedded().unwrap();
-    let uses = |script: &str| block_on(checker.uses(script));
+    let uses = |script: &str| block_on(checker.uses(script, CheckLimits::default()));
     assert_eq!(uses(&"a<".repeat(60_000)), Uses::default());
     assert!(uses("return fs.read({})").names.contains("fs"));
 }

@@ -61,6 +61,11 @@ impl Caller {
         !self.0.is_empty()
     }
 
+    /// Who it is, where an authorization server says so.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.is_somebody().then_some(self.0.as_str())
+    }
+
     #[cfg(test)]
     pub(super) fn of(name: &str) -> Self {
         Self(name.to_owned())

@@ -146,6 +146,7 @@ impl Asked {
         self.check_headers(headers)?;
         self.check_arguments(&hall, headers).await?;
         let now_ms = hall.desk.now_ms();
+        let mut is_known = true;
         let session = match self.era {
             Era::Legacy if self.method == "initialize" => {
                 let session = fresh(&hall)?;
@@ -176,14 +177,26 @@ impl Asked {
                     }
                 }
             }
-            Era::Modern => self.session_of_handle(&hall)?,
+            Era::Modern => match self.session_of_handle(&hall) {
+                Some(session) => session,
+                None => {
+                    is_known = false;
+                    fresh(&hall)?
+                }
+            },
+        };
+        let whose = match self.caller.name() {
+            Some(name) => format!("caller {name}").into(),
+            None if is_known => session.id.as_str().into(),
+            // Whoever gives no session has its part together with all that give none.
+            None => Arc::default(),
         };
         // Two requests of the newer era may carry the same id: each stands alone.
         let key = match self.era {
             Era::Legacy => self.id.get().to_owned(),
             Era::Modern => super::super::seal::token().map_err(no_chance)?,
         };
-        self.work(hall, session, &key).await
+        self.work(hall, (session, whose), &key).await
     }
 
     /// In the newer era what stands in the headers is what stands in the message.
@@ -228,7 +241,7 @@ impl Asked {
         Ok(())
     }
 
-    fn session_of_handle(&self, hall: &Hall) -> Result<Arc<HostSession>, Refusal> {
+    fn session_of_handle(&self, hall: &Hall) -> Option<Arc<HostSession>> {
         let meta = self.params.get("_meta").and_then(|it| it.get(SESSION_KEY));
         let argument = self
             .params
@@ -245,17 +258,13 @@ impl Asked {
             (None, None) => None,
         };
         let (now_ms, era) = (hall.desk.now_ms(), self.era);
-        let found = id.and_then(|id| hall.sessions.find(&self.caller, (era, &id), now_ms));
-        match found {
-            Some(session) => Ok(session),
-            None => fresh(hall),
-        }
+        hall.sessions.find(&self.caller, (era, &id?), now_ms)
     }
 
     async fn work(
         self,
         hall: Arc<Hall>,
-        session: Arc<HostSession>,
+        (session, whose): (Arc<HostSession>, Arc<str>),
         key: &str,
     ) -> Result<Response, Refusal> {
         let begun = session
@@ -273,6 +282,7 @@ impl Asked {
             (self.era == Era::Modern).then(|| sessions::handle(hall.desk.seal(), &session));
         let request = Request {
             session,
+            caller: whose,
             handle,
             peer: Peer::new(outbox),
             id: self.id.clone(),
@@ -443,10 +453,10 @@ fn too_many(id: &RawValue) -> Response {
 }
 
 /// A body that is longer than any message may be; what is left of it is not read.
-pub(super) fn too_long() -> Response {
-    let why = format!("a message is longer than {} bytes", rpc::MESSAGE_BYTES_MAX);
+pub(super) fn too_long(bytes_max: usize) -> Response {
     let close = [(header::CONNECTION, "close")];
-    let refused = json_response(StatusCode::PAYLOAD_TOO_LARGE, error_body(&why));
+    let message = Refusal::too_long(bytes_max).message_to_nobody();
+    let refused = json_response(StatusCode::PAYLOAD_TOO_LARGE, message);
     (close, refused).into_response()
 }
 

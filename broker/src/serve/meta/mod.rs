@@ -9,6 +9,9 @@ mod search;
 mod servers;
 mod whole;
 
+use std::time::Duration;
+
+use airlock_core::code::Code;
 use serde_json::{Map, Value, json};
 
 use super::desk::Desk;
@@ -17,7 +20,10 @@ use super::request::Request;
 use super::rpc::{Refusal, put};
 use super::settings::Mode;
 use super::shelf::{Shelf, Shown};
+use super::text;
 use crate::broker::Known;
+use crate::budget::Busy;
+use crate::render::run_again;
 
 pub(super) use call::call_directly;
 pub(super) use details::{describe_in_script, disclose, look_up};
@@ -70,6 +76,26 @@ impl Answered {
             structured: Some(error),
             is_error: true,
         }
+    }
+
+    /// A script that was not even started, in the words that the end of a run has.
+    fn not_started(code: Code, why: &str, (next, retry_after): (&str, Option<Duration>)) -> Self {
+        let mut error = json!({"code": code, "message": why});
+        if let Some(after) = retry_after {
+            put(&mut error, "retry_after_ms", after.as_millis() as u64);
+        }
+        Self::Done {
+            text: text::told("the run was not started", [why, next], code.as_str()),
+            structured: Some(json!({ "error": error })),
+            is_error: true,
+        }
+    }
+
+    /// There is no room for it.
+    fn busy(busy: &Busy) -> Self {
+        let next = run_again(busy.retry_after_ms());
+        let next = (next.as_str(), Some(busy.retry_after));
+        Self::not_started(Code::Busy, &busy.to_string(), next)
     }
 
     pub(super) fn into_result(self) -> Result<Value, Refusal> {

@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
+use airlock_core::code::Code;
+use airlock_core::limits::Limit;
 use serde_json::{Map, Value, json};
 
 use super::{Answered, names, only};
 use crate::approver::Approver;
 use crate::broker::{Reached, Rest, Script, Seat};
 use crate::extract::Extractor;
-use crate::sandbox::uses_of;
 use crate::serve::asking::ByHost;
 use crate::serve::desk::Desk;
 use crate::serve::disclosure;
@@ -92,7 +93,20 @@ pub(super) async fn call(
         Ok(read) => read,
         Err(why) => return Answered::wrong(why),
     };
-    let uses = uses_of(&script.text).await;
+    let broker = &shelf.broker;
+    let limits = broker.limits();
+    if script.text.len() > limits.script_bytes_max as usize {
+        let next = "make the script smaller; what it works on can be its `input`";
+        let why = limits.says(Limit::Source);
+        return Answered::not_started(Code::LimitSource, &why, (next, None));
+    }
+    let uses = match broker
+        .uses(&request.caller, &script.text, &request.cancel)
+        .await
+    {
+        Ok(uses) => uses,
+        Err(busy) => return Answered::busy(&busy),
+    };
     let missing = disclosure::missing((desk, shelf), &request.session, &uses, &declared);
     match missing {
         Ok(missing) if !missing.is_empty() => {
@@ -144,6 +158,7 @@ pub(super) async fn start(
     let by_host = || Arc::new(ByHost(wishes.clone())) as Arc<dyn Approver>;
     let by_model = || Arc::new(HostModel::new(wishes.clone())) as Arc<dyn Extractor>;
     let seat = Seat {
+        caller: Arc::clone(&request.caller),
         disclosed: disclosure::of(desk, shelf, &request.session),
         approver: request.can_ask().then(by_host),
         extractor: request.can_sample().then(by_model),

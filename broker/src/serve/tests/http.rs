@@ -126,7 +126,7 @@ async fn a_request_with_an_id_of_null_is_refused_in_both_eras() {
 #[tokio::test]
 async fn a_body_that_is_too_long_is_told_the_limit() {
     let house = House::open(settings()).await;
-    let bytes = rpc::MESSAGE_BYTES_MAX as usize + 1;
+    let bytes = Settings::default().message_bytes_max + 1;
     let said = format!("Content-Length: {bytes}\r\n\r\n{{");
     let sent = format!(
         "Transfer-Encoding: chunked\r\n\r\n{bytes:x}\r\n{}",
@@ -141,7 +141,10 @@ async fn a_body_that_is_too_long_is_told_the_limit() {
         let _ = stream.read_to_end(&mut answer).await;
         let answer = String::from_utf8(answer).unwrap();
         assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
-        let limit = format!("longer than {} bytes", rpc::MESSAGE_BYTES_MAX);
+        let limit = format!(
+            "longer than {} bytes",
+            Settings::default().message_bytes_max
+        );
         assert!(answer.contains(&limit), "{answer}");
     }
     let list = modern("tools/list", json!({}));

@@ -1,0 +1,300 @@
+//! Who holds how much memory, and whether more may be given without a deadlock.
+//!
+//! Each run holds a base from its start to its end: what a sandbox begins with and a little more.
+//! What it grows by beyond that comes from a pool, and an eighth of all memory stays out of the
+//! pool, so that runs that need no more than their base still begin while others are large.
+//!
+//! A run may grow only if all runs can still come to their end, one after the other, when each of
+//! them first grows to its limit (the banker's algorithm). So runs that wait for memory never
+//! wait for each other, and none has to be ended to make room.
+
+use std::collections::HashMap;
+
+/// The number of a run.
+pub(super) type RunNumber = u64;
+
+/// Memory that a run holds from its start to its end.
+pub(super) const BASE_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Of all memory, what growing runs leave to the bases of others.
+const KEPT_SHARE: u64 = 8;
+
+#[derive(Debug)]
+pub(super) struct Ledger {
+    runs_max: usize,
+    total: u64,
+    /// What growing runs leave to bases.
+    kept: u64,
+    runs: HashMap<RunNumber, Held>,
+    grown: u64,
+    /// No run that is there may grow by more.
+    claim_max: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    /// Beyond the base.
+    grown: u64,
+    /// How much that may become.
+    claim: u64,
+}
+
+impl Held {
+    fn need(&self) -> u64 {
+        self.claim.saturating_sub(self.grown)
+    }
+}
+
+impl Ledger {
+    /// For runs that each may have `run_bytes`. One of them always fits.
+    pub(super) fn new(runs_max: usize, total: u64, run_bytes: u64) -> Self {
+        let total = total.max(BASE_BYTES);
+        Self {
+            runs_max,
+            total,
+            kept: (total / KEPT_SHARE).min(total.saturating_sub(run_bytes)),
+            runs: HashMap::new(),
+            grown: 0,
+            claim_max: 0,
+        }
+    }
+
+    /// The most that one run can have.
+    pub(super) fn run_bytes_max(&self) -> u64 {
+        self.total - self.kept.max(BASE_BYTES) + BASE_BYTES
+    }
+
+    pub(super) fn runs(&self) -> usize {
+        self.runs.len()
+    }
+
+    pub(super) fn runs_max(&self) -> usize {
+        self.runs_max
+    }
+
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// All that is held.
+    pub(super) fn held(&self) -> u64 {
+        self.bases(self.runs.len()) + self.grown
+    }
+
+    /// Whether there is room for one more run that may have `bytes`.
+    pub(super) fn admits(&self, bytes: u64) -> bool {
+        let count = self.runs.len() + 1;
+        if count > self.runs_max || self.bases(count) + self.grown > self.total {
+            return false;
+        }
+        let newcomer = Held {
+            grown: 0,
+            claim: self.claim(bytes),
+        };
+        let Some(free) = self.free(count, self.grown) else {
+            return false;
+        };
+        let is_unchanged = Some(free) == self.free(self.runs.len(), self.grown);
+        // A base that was kept for it takes nothing from those that grow.
+        (is_unchanged && newcomer.claim <= self.pool(count))
+            || self.is_safe(free, self.runs.values().copied().chain([newcomer]))
+    }
+
+    pub(super) fn admit(&mut self, run: RunNumber, bytes: u64) {
+        let claim = self.claim(bytes);
+        self.claim_max = self.claim_max.max(claim);
+        self.runs.insert(run, Held { grown: 0, claim });
+    }
+
+    /// Whether a run may hold `bytes` in all.
+    pub(super) fn may_hold(&self, run: RunNumber, bytes: u64) -> bool {
+        let Some(held) = self.runs.get(&run) else {
+            return false;
+        };
+        let grown = bytes.saturating_sub(BASE_BYTES);
+        if grown <= held.grown {
+            return true;
+        }
+        let Some(free) = self.free(self.runs.len(), self.grown - held.grown + grown) else {
+            return false;
+        };
+        let after = |(number, held): (&RunNumber, &Held)| match *number == run {
+            true => Held { grown, ..*held },
+            false => *held,
+        };
+        self.is_safe(free, self.runs.iter().map(after))
+    }
+
+    pub(super) fn hold(&mut self, run: RunNumber, bytes: u64) {
+        if let Some(held) = self.runs.get_mut(&run) {
+            let grown = bytes.saturating_sub(BASE_BYTES);
+            self.grown = self.grown - held.grown + grown;
+            held.grown = grown;
+        }
+    }
+
+    pub(super) fn release(&mut self, run: RunNumber) {
+        if let Some(held) = self.runs.remove(&run) {
+            self.grown -= held.grown;
+        }
+        if self.runs.is_empty() {
+            self.claim_max = 0;
+        }
+    }
+
+    /// Beyond the base, for a run that may have `bytes`.
+    fn claim(&self, bytes: u64) -> u64 {
+        bytes.min(self.run_bytes_max()).saturating_sub(BASE_BYTES)
+    }
+
+    fn bases(&self, count: usize) -> u64 {
+        BASE_BYTES.saturating_mul(count as u64)
+    }
+
+    /// What runs can grow by in all when there are so many.
+    fn pool(&self, count: usize) -> u64 {
+        self.total.saturating_sub(self.bases(count).max(self.kept))
+    }
+
+    /// What is left of it; none when it is overdrawn.
+    fn free(&self, count: usize, grown: u64) -> Option<u64> {
+        self.pool(count).checked_sub(grown)
+    }
+
+    /// Whether all can come to their end one after the other, those that need least first.
+    fn is_safe(&self, mut free: u64, runs: impl Iterator<Item = Held>) -> bool {
+        if free >= self.claim_max {
+            let mut runs = runs;
+            return runs.all(|it| it.need() <= free);
+        }
+        let mut runs: Vec<_> = runs.collect();
+        runs.sort_unstable_by_key(Held::need);
+        for held in runs {
+            if held.need() > free {
+                return false;
+            }
+            free += held.grown;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1024 * 1024;
+
+    /// Runs of 256 MiB under 1 GiB.
+    fn ledger(count: u64) -> Ledger {
+        let mut ledger = Ledger::new(100, 1024 * MIB, 256 * MIB);
+        for run in 0..count {
+            assert!(ledger.admits(256 * MIB), "{run}");
+            ledger.admit(run, 256 * MIB);
+        }
+        ledger
+    }
+
+    fn grow(ledger: &mut Ledger, run: RunNumber, bytes: u64) -> bool {
+        let may = ledger.may_hold(run, bytes);
+        if may {
+            ledger.hold(run, bytes);
+        }
+        may
+    }
+
+    #[test]
+    fn all_that_is_given_comes_back() {
+        let mut ledger = ledger(3);
+        assert!(grow(&mut ledger, 1, 200 * MIB) && grow(&mut ledger, 1, 100 * MIB));
+        assert_eq!(ledger.held(), 2 * BASE_BYTES + 100 * MIB);
+        (0..3).for_each(|run| ledger.release(run));
+        assert_eq!((ledger.held(), ledger.runs()), (0, 0));
+        ledger.release(7);
+        assert_eq!(ledger.held(), 0);
+    }
+
+    #[test]
+    fn no_more_runs_than_allowed_begin() {
+        let mut ledger = Ledger::new(3, 1024 * MIB, 256 * MIB);
+        (0..3).for_each(|run| ledger.admit(run, 0));
+        assert!(!ledger.admits(0));
+        ledger.release(1);
+        assert!(ledger.admits(0));
+    }
+
+    #[test]
+    fn no_more_runs_begin_than_there_are_bases_for_with_room_for_one_to_grow() {
+        let mut ledger = Ledger::new(1_000, 1024 * MIB, 256 * MIB);
+        let begun = (0..1_000).take_while(|run| {
+            let may = ledger.admits(256 * MIB);
+            ledger.admit(*run, 256 * MIB);
+            may
+        });
+        assert_eq!(begun.count() as u64, (1024 - 248) / 8);
+    }
+
+    /// However the memory is asked for, somebody can always go on, and all come to their end.
+    #[test]
+    fn runs_that_all_want_everything_never_wait_for_each_other() {
+        for step in [MIB, 7 * MIB, 60 * MIB, 300 * MIB] {
+            let mut ledger = ledger(24);
+            let mut bytes = [BASE_BYTES; 24];
+            let mut left = 24;
+            while left > 0 {
+                let mut has_moved = false;
+                for run in 0..24_u64 {
+                    let now = &mut bytes[run as usize];
+                    if *now == 0 {
+                        continue;
+                    }
+                    if *now == 256 * MIB {
+                        ledger.release(run);
+                        *now = 0;
+                        left -= 1;
+                        has_moved = true;
+                    } else {
+                        let next = (*now + step).min(256 * MIB);
+                        if grow(&mut ledger, run, next) {
+                            *now = next;
+                            has_moved = true;
+                        }
+                    }
+                    assert!(ledger.held() <= 1024 * MIB);
+                }
+                assert!(has_moved, "{left} runs wait for each other: {ledger:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn small_runs_begin_while_large_ones_hold_all_that_they_can() {
+        let mut ledger = ledger(6);
+        for run in 0..6 {
+            let mut bytes = BASE_BYTES;
+            while grow(&mut ledger, run, bytes + MIB) && bytes < 256 * MIB {
+                bytes += MIB;
+            }
+        }
+        let begun = (6..100).take_while(|run| {
+            let may = ledger.admits(256 * MIB);
+            if may {
+                ledger.admit(*run, 256 * MIB);
+            }
+            may
+        });
+        assert!(begun.count() >= 10, "{ledger:?}");
+    }
+
+    #[test]
+    fn one_run_alone_has_all_that_it_may_have() {
+        for (total, bytes) in [(256, 256), (264, 256), (1024, 256), (64, 64), (4, 16)] {
+            let mut ledger = Ledger::new(1, total * MIB, bytes * MIB);
+            assert!(ledger.admits(bytes * MIB));
+            ledger.admit(1, bytes * MIB);
+            let most = ledger.run_bytes_max().min(bytes * MIB);
+            assert!(ledger.may_hold(1, most), "{total} MiB: {ledger:?}");
+            assert!(total < bytes || most == bytes * MIB);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The limits of all runs together.
+
+use airlock_core::limits::BadLimit;
+
+use super::machine;
+
+/// Each of them is a bound; where one is absent, the machine says how much it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BudgetLimits {
+    /// Runs at the same time.
+    pub runs_max: u32,
+    /// Memory of all sandboxes together. Absent: half of the machine's.
+    pub memory_bytes_max: Option<u64>,
+    /// Sandboxes that compute at the same time. Absent: one for each processor.
+    pub computing_max: Option<u32>,
+    /// How long a run waits for room before it is refused.
+    pub queue_wall_ms_max: u64,
+}
+
+impl Default for BudgetLimits {
+    fn default() -> Self {
+        Self {
+            runs_max: 1_000,
+            memory_bytes_max: None,
+            computing_max: None,
+            queue_wall_ms_max: 10_000,
+        }
+    }
+}
+
+const MIB: u64 = 1024 * 1024;
+/// Where the machine does not say how much memory it has.
+const MEMORY_BYTES_ASSUMED: u64 = 4 * 1024 * MIB;
+
+impl BudgetLimits {
+    pub fn validate(&self) -> Result<(), BadLimit> {
+        const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+        let memory = self.memory_bytes_max.unwrap_or(16 * MIB);
+        let computing = self.computing_max.unwrap_or(1);
+        let bounds = [
+            ("runs_max", u64::from(self.runs_max), 1, 100_000),
+            ("memory_bytes_max", memory, 16 * MIB, 64 * 1024 * 1024 * MIB),
+            ("computing_max", u64::from(computing), 1, 10_000),
+            ("queue_wall_ms_max", self.queue_wall_ms_max, 1, DAY_MS),
+        ];
+        let mut bounds = bounds.into_iter();
+        let bad = bounds.find(|(_, value, min, max)| !(min..=max).contains(&value));
+        bad.map_or(Ok(()), |(name, value, min, max)| {
+            Err(BadLimit {
+                name,
+                value,
+                min,
+                max,
+            })
+        })
+    }
+
+    /// Memory for all sandboxes, when one may have `run_bytes`.
+    pub(super) fn memory_bytes(&self, run_bytes: u64) -> u64 {
+        self.memory_bytes_max.unwrap_or_else(|| {
+            let half = machine::memory_bytes().unwrap_or(2 * MEMORY_BYTES_ASSUMED) / 2;
+            (half / MIB * MIB).max(run_bytes)
+        })
+    }
+
+    pub(super) fn computing(&self) -> usize {
+        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.computing_max
+            .map_or_else(processors, |it| usize::try_from(it).unwrap_or(usize::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_valid_and_nothing_is_unlimited() {
+        let limits = BudgetLimits::default();
+        assert_eq!(limits.validate(), Ok(()));
+        assert!(limits.computing() >= 1);
+        assert!(limits.memory_bytes(256) >= 256 && limits.memory_bytes(256) < u64::MAX / 2);
+        let bad = |limits: BudgetLimits| limits.validate().unwrap_err().name;
+        assert_eq!(
+            bad(BudgetLimits {
+                runs_max: 0,
+                ..limits
+            }),
+            "runs_max"
+        );
+        assert_eq!(
+            bad(BudgetLimits {
+                memory_bytes_max: Some(u64::MAX),
+                ..limits
+            }),
+            "memory_bytes_max"
+        );
+    }
+}
