@@ -55,7 +55,18 @@
   for (const name of ["Error", "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"]) {
     errors[name] = globalThis[name];
   }
-  const is = (test, value) => { try { test(value); return true; } catch { return false; } };
+  // A method refuses what is not of its class with a `TypeError`. Any other error, such as that the
+  // stack is full, says nothing about the value.
+  const TypeErrorPrototype = TypeError.prototype;
+  const is = (test, value) => {
+    try {
+      test(value);
+      return true;
+    } catch (error) {
+      if (getPrototypeOf(error) !== TypeErrorPrototype) throw error;
+      return false;
+    }
+  };
 
   const cloneObject = (value, seen) => {
     if (mapHas(seen, value)) return mapGet(seen, value);

@@ -1,7 +1,9 @@
 //! What the language promises, and an engine has had wrong: what a script prints is what stands
 //! beside it.
 
-use crate::harness::run;
+use airlock::sandbox::GuestBounds;
+
+use crate::harness::{BOUNDS, drive, echo, run, start};
 
 #[track_caller]
 fn prints(script: &str, expected: &str) {
@@ -61,4 +63,27 @@ fn keys_become_texts_when_their_values_are_there() {
         include_str!("language/keys.js"),
         include_str!("language/keys.txt"),
     );
+}
+
+/// The expectation is what V8 says, but for the last lines, which the console of both guests prints.
+#[test]
+fn what_is_converted_within_itself_has_no_invented_value() {
+    prints(
+        include_str!("language/conversions.js"),
+        include_str!("language/conversions.txt"),
+    );
+}
+
+/// Each function of the language, given objects that fail at their n-th use.
+#[test]
+fn errors_come_out_of_what_is_built_in() {
+    let bounds = GuestBounds {
+        cpu_ms_max: 300_000,
+        ..BOUNDS
+    };
+    let answered = drive(&start(include_str!("language/errors.js")), bounds, echo);
+    let value: serde_json::Value = serde_json::from_str(&answered.value()).unwrap();
+    let tried = value["tried"].as_u64().unwrap();
+    assert!(tried > 50_000, "{tried}");
+    assert_eq!(value["answered"], serde_json::json!(["invents.of"]));
 }

@@ -6,13 +6,14 @@ use boa_engine::builtins::promise::PromiseState;
 use boa_engine::object::builtins::{JsDate, JsProxy, JsRegExp, JsTypedArray};
 use boa_engine::property::PropertyKey;
 use boa_engine::value::JsVariant;
-use boa_engine::{Context, JsObject, JsValue, js_string};
+use boa_engine::{Context, JsObject, JsValue};
 use guest_common::inspect::{self, DEPTH_MAX, ITEMS_MAX, VALUE_CHARS_MAX, wrap};
 use guest_common::text::cut;
 
 use crate::collections;
 use crate::failure;
 use crate::quiet;
+use crate::regex;
 use crate::tool_error;
 
 /// One line of the console: the values side by side, or a format and its values.
@@ -110,8 +111,7 @@ impl View {
             return text.map_or("Invalid Date".to_owned(), |text| text.to_std_string_lossy());
         }
         if let Ok(regex) = JsRegExp::from_object(object.clone()) {
-            let source = regex.source(context).unwrap_or_default();
-            return format!("/{source}/{}", regex.flags(context).unwrap_or_default());
+            return regex::text(&regex, context).unwrap_or_default();
         }
         if JsProxy::from_object(object.clone()).is_ok() {
             return "[Proxy]".to_owned();
@@ -178,15 +178,13 @@ impl View {
     fn array(&mut self, array: &JsObject, depth: usize, context: &mut Context) -> String {
         // A typed array's members are no properties, and reading them runs no script either.
         let typed = !array.is_array();
-        let length = if typed {
-            array
-                .get(js_string!("length"), context)
-                .ok()
-                .and_then(|length| length.as_number())
-        } else {
-            quiet::read(array, "length").and_then(|length| length.as_number())
+        let length = match JsTypedArray::from_object(array.clone()) {
+            Ok(array) => array.length(context).unwrap_or_default(),
+            Err(_) => {
+                let length = quiet::read(array, "length").and_then(|length| length.as_number());
+                length.unwrap_or(0.0) as usize
+            }
         };
-        let length = length.unwrap_or(0.0) as usize;
         let mut parts = Vec::new();
         for index in 0..length.min(ITEMS_MAX) {
             let key = PropertyKey::from(index);

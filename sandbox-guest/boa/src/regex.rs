@@ -9,7 +9,7 @@ mod symbols;
 
 use std::rc::Rc;
 
-use boa_engine::object::builtins::JsArray;
+use boa_engine::object::builtins::{JsArray, JsRegExp};
 use boa_engine::{
     Context, JsArgs, JsError, JsNativeError, JsObject, JsResult, JsString, JsValue, js_string,
 };
@@ -59,6 +59,12 @@ pub(crate) fn install(context: &mut Context) -> JsResult<()> {
     };
     context.insert_data(Rc::new(regexes));
     Ok(())
+}
+
+/// `/source/flags`. Nothing that a script has put over what an expression has is asked.
+pub(crate) fn text(regex: &JsRegExp, context: &mut Context) -> JsResult<String> {
+    let regexes = Regexes::of(context)?;
+    regexes.programs.text(&regex.clone().into(), context)
 }
 
 /// An expression and a text, both as usual.

@@ -13,6 +13,7 @@ use guest_common::json::{self, Bounds, Part, Purpose, Refusal};
 
 use crate::collections;
 use crate::kept::Kept;
+use crate::regex;
 use crate::tool_error;
 
 type Said<T> = Result<T, Refusal<JsError>>;
@@ -170,7 +171,7 @@ impl Encoder {
         } else if JsTypedArray::from_object(object.clone()).is_ok() {
             self.array(object, context)?;
         } else if let Ok(regex) = JsRegExp::from_object(object.clone()) {
-            let text = format!("/{}/{}", regex.source(context)?, regex.flags(context)?);
+            let text = regex::text(&regex, context)?;
             self.text(&js_string!(text))?;
         } else if object.is::<Error>() || tool_error::is(object) {
             self.error(object, context)?;

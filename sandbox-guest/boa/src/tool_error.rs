@@ -3,7 +3,7 @@
 //! does to prototypes can turn a failure into something else.
 
 use boa_engine::property::{Attribute, PropertyDescriptor};
-use boa_engine::{Context, JsData, JsObject, JsResult, JsValue, js_string};
+use boa_engine::{Context, JsData, JsNativeError, JsObject, JsResult, JsValue, js_string};
 use boa_gc::{Finalize, Trace};
 use guest_common::failure::with_frames;
 use guest_common::place::{self, Place};
@@ -36,8 +36,8 @@ pub(crate) fn make(
     let prototype = Kept::of(context)?.tool_error_prototype.clone();
     let frames = place::describe(&places, script_name);
     let stack = with_frames(format!("ToolError: {}", failure.message), &frames);
-    let content = json(&failure.content, depth_max, context);
-    let structured_content = json(&failure.structured_content, depth_max, context);
+    let content = json(&failure.content, depth_max, context)?;
+    let structured_content = json(&failure.structured_content, depth_max, context)?;
     let origin = Origin {
         ticket,
         code: failure.code.clone(),
@@ -72,10 +72,11 @@ pub(crate) fn make(
     Ok(error)
 }
 
-/// Text that the host made; where it is no JSON after all, there is nothing to show.
-fn json(text: &[u8], depth_max: u32, context: &mut Context) -> JsValue {
+/// Text that the host made, within its bounds; no text is `undefined`.
+fn json(text: &[u8], depth_max: u32, context: &mut Context) -> JsResult<JsValue> {
     if text.is_empty() {
-        return JsValue::undefined();
+        return Ok(JsValue::undefined());
     }
-    from_json::decode(text, depth_max, context).unwrap_or_default()
+    from_json::decode(text, depth_max, context)
+        .map_err(|not_json| JsNativeError::typ().with_message(not_json.what).into())
 }

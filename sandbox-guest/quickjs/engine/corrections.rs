@@ -50,6 +50,7 @@ const IN_ITS_WORKINGS: &[Correction] = &[
     speed::BLOCKS_GROW_IN_THE_HEAP,
     speed::BLOCKS_SAY_HOW_LARGE_THEY_ARE,
     LISTS_MAY_HOLD_THEMSELVES,
+    NUMBERS_THAT_FAIL_ARE_ERRORS,
     loops::NAMES_OF_NAMED_LOOPS_ARE_MARKED,
     loops::NAMES_ARE_UNMARKED_AT_FIRST,
     loops::NAMES_BEFORE_NAMES_ARE_MARKED,
@@ -398,5 +399,22 @@ static JSValue js_array_join(JSContext *ctx, JSValueConst this_val,
 static JSValue airlock_join(JSContext *ctx, JSValueConst this_val,
                             int argc, JSValueConst *argv, int toLocaleString)
 {
+",
+};
+
+/// `Reflect.defineProperty` of an item of a typed array throws what making its number throws: the
+/// answer was false, also for an error of the stack.
+const NUMBERS_THAT_FAIL_ARE_ERRORS: Correction = Correction {
+    wrong: "
+            ta_cvt_fail:
+                if (flags & JS_PROP_REFLECT_DEFINE_PROPERTY) {
+                    JS_FreeValue(ctx, JS_GetException(ctx));
+                    return false;
+                }
+                return -1;
+",
+    right: "
+            ta_cvt_fail:
+                return -1;
 ",
 };

@@ -28,7 +28,7 @@ pub(crate) fn make<'js>(
         Ok(encoded) => encoded,
         Err(refusal) => return rejected(ctx, run, at, refusal),
     };
-    let places = places_of_call(ctx, run, at);
+    let places = places_of_call(ctx, run, at)?;
     let (line, column) = innermost(&places);
     let (promise, resolve, reject) = ctx.promise()?;
     let mut calls = run.calls.borrow_mut();
@@ -52,8 +52,8 @@ pub(crate) fn make<'js>(
 
 /// A call is where its bracket is, as in every guest; the engine points at the member, or into
 /// the arguments.
-fn places_of_call(ctx: &Ctx<'_>, run: &Run, at: ToolAt) -> Vec<Place> {
-    let mut places = place::here(ctx, run);
+fn places_of_call(ctx: &Ctx<'_>, run: &Run, at: ToolAt) -> Result<Vec<Place>> {
+    let mut places = place::here(ctx, run)?;
     let stubs = run.stubs.borrow();
     if let (Some(place), Some(stub)) = (places.first_mut(), stubs::tool(&stubs, at)) {
         let script = run.script.borrow();
@@ -64,7 +64,7 @@ fn places_of_call(ctx: &Ctx<'_>, run: &Run, at: ToolAt) -> Vec<Place> {
             (place.line, place.column) = found;
         }
     }
-    places
+    Ok(places)
 }
 
 fn encode_args<'js>(
@@ -113,7 +113,7 @@ fn rejected<'js>(
         Refusal::TooLarge => {
             let tool = stubs::tool_name(&run.stubs.borrow(), at);
             let failure = calls::args_too_large(tool, run.limits.get().args_bytes_max);
-            let places = places_of_call(ctx, run, at);
+            let places = places_of_call(ctx, run, at)?;
             tool_error::make(ctx, run, &failure, None, places)?
         }
     };

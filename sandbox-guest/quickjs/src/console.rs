@@ -11,7 +11,7 @@ use crate::{inspect, native, raw};
 /// `print(level, ...values)`: what every method of `console` ends in.
 pub(crate) fn print<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
     let level = level(native::arg(ctx, args, 0).as_int());
-    let text = inspect::line(args.get(1..).unwrap_or_default(), run);
+    let text = inspect::line(args.get(1..).unwrap_or_default(), run)?;
     let mut console = run.console.borrow_mut();
     console.print(level, &text, &run.limits.get());
     if console.flooded {

@@ -7,12 +7,12 @@ use guest_common::failure::{
 };
 use guest_common::place::{describe as stack_text, innermost};
 use guest_common::text::cut;
-use rquickjs::{Object, Value};
+use rquickjs::{Object, Result, Value};
 use sandbox_protocol::{ScriptError, StepState};
 
 use crate::place;
 use crate::run::Run;
-use crate::{inspect, naming, quiet, tool_error};
+use crate::{inspect, naming, native, quiet, tool_error};
 
 /// The engine's own words for recursion without end.
 const TOO_DEEP: &str = "Maximum call stack size exceeded";
@@ -33,7 +33,7 @@ fn of_value(value: &Value<'_>, run: &Run) -> ScriptError {
             let message = if value.is_string() {
                 quiet::lossy(value)
             } else {
-                inspect::one(value, run)
+                shown_value(value, run)
             };
             thrown_value(&message)
         }
@@ -55,7 +55,10 @@ fn of_object(object: &Object<'_>, run: &Run) -> ScriptError {
     let origin = origin.as_ref().map(|origin| origin.borrow());
     let places = match &origin {
         Some(origin) => origin.places.clone(),
-        None => place::of_error(object.as_value(), run),
+        None => {
+            let places = place::of_error(object.as_value(), run);
+            native::quietly(object.ctx(), places).unwrap_or_default()
+        }
     };
     let (line, column) = innermost(&places);
     let mut error = ScriptError {
@@ -70,7 +73,11 @@ fn of_object(object: &Object<'_>, run: &Run) -> ScriptError {
         stack: stack_text(&places, &run.script_name.borrow()),
         ticket: origin.as_ref().and_then(|origin| origin.ticket),
     };
-    if origin.is_none() && !place::is_native(object.as_value(), run) {
+    let is_native = || {
+        let is_native = place::is_native(object.as_value(), run);
+        native::quietly(object.ctx(), is_native).unwrap_or_default()
+    };
+    if origin.is_none() && !is_native() {
         naming::improve(&mut error, &run.script.borrow());
     }
     error
@@ -109,8 +116,13 @@ fn append_causes(object: &Object<'_>, message: &mut String, run: &Run) {
 fn shown(value: &Value<'_>, run: &Run) -> String {
     match value.as_object().filter(|_| is_error(value)) {
         Some(error) => headline(error),
-        None => cut(&inspect::one(value, run), CAUSE_VALUE_MAX),
+        None => cut(&shown_value(value, run), CAUSE_VALUE_MAX),
     }
+}
+
+/// A value that is no error, for a report about the end of a run: by then the stack is empty.
+fn shown_value(value: &Value<'_>, run: &Run) -> String {
+    native::quietly(value.ctx(), inspect::one(value, run)).unwrap_or_default()
 }
 
 fn headline(object: &Object<'_>) -> String {
@@ -121,14 +133,14 @@ fn headline(object: &Object<'_>) -> String {
 }
 
 /// As the console shows an error.
-pub(crate) fn headline_and_stack(object: &Object<'_>, run: &Run) -> String {
-    with_frames(headline(object), &frames_text(object, run))
+pub(crate) fn headline_and_stack(object: &Object<'_>, run: &Run) -> Result<String> {
+    Ok(with_frames(headline(object), &frames_text(object, run)?))
 }
 
-pub(crate) fn frames_text(object: &Object<'_>, run: &Run) -> String {
+pub(crate) fn frames_text(object: &Object<'_>, run: &Run) -> Result<String> {
     let places = match tool_error::origin(object.as_value()) {
         Some(origin) => origin.borrow().places.clone(),
-        None => place::of_error(object.as_value(), run),
+        None => place::of_error(object.as_value(), run)?,
     };
-    stack_text(&places, &run.script_name.borrow())
+    Ok(stack_text(&places, &run.script_name.borrow()))
 }

@@ -142,7 +142,7 @@ fn explained(error: &Value<'_>, script: &str, run: &Run) -> Unstartable {
         .as_object()
         .and_then(|error| quiet::text(error, "message", 500))
         .unwrap_or_else(|| "the script cannot be parsed".to_owned());
-    let places = place::of_error(error, run);
+    let places = native::quietly(error.ctx(), place::of_error(error, run)).unwrap_or_default();
     let (line, column) = match places.first() {
         Some(place) => (place.line, place.column),
         // What is missing is found missing behind the script's end.

@@ -74,13 +74,13 @@ pub(crate) fn set_input<'js>(ctx: &Ctx<'js>, input: Value<'js>) -> Result<()> {
 }
 
 fn inspect<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
-    native::string(ctx, &inspect::one(&native::arg(ctx, args, 0), run))
+    native::string(ctx, &inspect::one(&native::arg(ctx, args, 0), run)?)
 }
 
 /// The frames of an error in the script's own positions.
 fn stack<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
     match native::arg(ctx, args, 0).as_object() {
-        Some(error) => native::string(ctx, &failure::frames_text(error, run)),
+        Some(error) => native::string(ctx, &failure::frames_text(error, run)?),
         None => Ok(native::undefined(ctx)),
     }
 }

@@ -227,7 +227,9 @@ impl Guest {
                 continue;
             };
             let reason = inspect::one(&native::caught(ctx, error), &self.run);
-            print(&unhandled::one(&reason));
+            if let Some(reason) = native::quietly(ctx, reason) {
+                print(&unhandled::one(&reason));
+            }
         }
         if let Some(others) = others {
             print(&others);

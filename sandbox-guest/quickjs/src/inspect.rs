@@ -4,7 +4,7 @@
 use guest_common::inspect::{self, DEPTH_MAX, ITEMS_MAX, VALUE_CHARS_MAX, wrap};
 use guest_common::text::cut;
 use rquickjs::promise::PromiseState;
-use rquickjs::{Object, Value};
+use rquickjs::{Object, Result, Value};
 
 use crate::kept::Kind;
 use crate::raw::{self, Own};
@@ -12,7 +12,7 @@ use crate::run::Run;
 use crate::{failure, native, quiet};
 
 /// One line of the console: the values side by side, or a format and its values.
-pub(crate) fn line(values: &[Value<'_>], run: &Run) -> String {
+pub(crate) fn line(values: &[Value<'_>], run: &Run) -> Result<String> {
     let mut line = String::new();
     let mut rest = values;
     if let Some((first, others)) = values.split_first()
@@ -21,10 +21,10 @@ pub(crate) fn line(values: &[Value<'_>], run: &Run) -> String {
     {
         let format = quiet::lossy(first);
         if format.contains('%') {
-            let used = formatted(&format, others, &mut line, run);
+            let used = formatted(&format, others, &mut line, run)?;
             rest = others.get(used..).unwrap_or_default();
             if rest.is_empty() {
-                return line;
+                return Ok(line);
             }
             line.push(' ');
         }
@@ -36,34 +36,39 @@ pub(crate) fn line(values: &[Value<'_>], run: &Run) -> String {
         if value.is_string() {
             line.push_str(&quiet::lossy(value));
         } else {
-            line.push_str(&one(value, run));
+            line.push_str(&one(value, run)?);
         }
     }
-    line
+    Ok(line)
 }
 
 /// Fills a format; says how many values it used.
-fn formatted(format: &str, values: &[Value<'_>], line: &mut String, run: &Run) -> usize {
-    inspect::fill(format, values.len(), line, |letter, at| {
-        let Some(value) = values.get(at) else {
+fn formatted(format: &str, values: &[Value<'_>], line: &mut String, run: &Run) -> Result<usize> {
+    let mut failed = Ok(());
+    let used = inspect::fill(format, values.len(), line, |letter, at| {
+        let Some(value) = values.get(at).filter(|_| failed.is_ok()) else {
             return String::new();
         };
         match (letter, value.as_number()) {
             ('s', _) if value.is_string() => quiet::lossy(value),
             ('i', Some(number)) => number.trunc().to_string(),
-            _ => one(value, run),
+            _ => one(value, run).unwrap_or_else(|error| {
+                failed = Err(error);
+                String::new()
+            }),
         }
-    })
+    });
+    failed.map(|()| used)
 }
 
-/// One value.
-pub(crate) fn one(value: &Value<'_>, run: &Run) -> String {
+/// One value. It fails where there is no stack left to read it.
+pub(crate) fn one(value: &Value<'_>, run: &Run) -> Result<String> {
     let mut view = View {
         open: Vec::new(),
         run,
     };
-    let text = view.value(value, 0);
-    cut(&text, VALUE_CHARS_MAX)
+    let text = view.value(value, 0)?;
+    Ok(cut(&text, VALUE_CHARS_MAX))
 }
 
 struct View<'a, 'js> {
@@ -72,71 +77,50 @@ struct View<'a, 'js> {
 }
 
 impl<'js> View<'_, 'js> {
-    fn value(&mut self, value: &Value<'js>, depth: usize) -> String {
-        if value.is_string() {
-            return inspect::quoted(&quiet::lossy(value));
-        }
-        if value.is_big_int() {
-            return format!("{}n", quiet::lossy(value));
-        }
+    fn value(&mut self, value: &Value<'js>, depth: usize) -> Result<String> {
         if let Some(object) = value.as_object() {
             return self.object(object, depth);
         }
-        if let Some(symbol) = value.as_symbol() {
-            return format!("Symbol({})", raw::description(symbol.as_value()));
-        }
-        match value.as_number() {
-            Some(number) if number == 0.0 && number.is_sign_negative() => "-0".to_owned(),
-            Some(_) => quiet::lossy(value),
-            None if value.is_null() => "null".to_owned(),
-            None => match value.as_bool() {
-                Some(truth) => truth.to_string(),
-                None => "undefined".to_owned(),
-            },
-        }
+        Ok(plain(value))
     }
 
-    fn object(&mut self, object: &Object<'js>, depth: usize) -> String {
+    fn object(&mut self, object: &Object<'js>, depth: usize) -> Result<String> {
         let value = object.as_value();
         if self.open.contains(value) {
-            return "[Circular]".to_owned();
+            return Ok("[Circular]".to_owned());
         }
         if value.is_proxy() {
-            return match value.is_function() {
+            return Ok(match value.is_function() {
                 true => "[Function]".to_owned(),
                 false => "[Proxy]".to_owned(),
-            };
+            });
         }
         if value.is_function() {
-            return match quiet::text(object, "name", 100).filter(|name| !name.is_empty()) {
+            let name = quiet::text(object, "name", 100).filter(|name| !name.is_empty());
+            return Ok(match name {
                 Some(name) => format!("[Function: {name}]"),
                 None => "[Function]".to_owned(),
-            };
+            });
         }
         if failure::is_error(value) {
             return failure::headline_and_stack(object, self.run);
         }
-        let Ok(kept) = self.run.kept() else {
-            return "[Object]".to_owned();
-        };
+        let kept = self.run.kept()?;
         match kept.kind(value) {
             Kind::Date => {
-                let text = kept.to_iso(value);
-                return text.map_or("Invalid Date".to_owned(), |text| quiet::lossy(&text));
+                let text = kept.to_iso(value)?;
+                return Ok(text.map_or("Invalid Date".to_owned(), |text| quiet::lossy(&text)));
             }
-            Kind::Regex => {
-                let text = kept.regex_text(value);
-                return native::quietly(value.ctx(), text).unwrap_or_default();
-            }
+            Kind::Regex => return kept.regex_text(value),
             _ => {}
         }
         if depth >= DEPTH_MAX {
-            return if value.is_array() {
+            return Ok(if value.is_array() {
                 "[Array]"
             } else {
                 "[Object]"
             }
-            .to_owned();
+            .to_owned());
         }
         self.open.push(value.clone());
         let text = self.composite(object, depth);
@@ -144,7 +128,7 @@ impl<'js> View<'_, 'js> {
         text
     }
 
-    fn composite(&mut self, object: &Object<'js>, depth: usize) -> String {
+    fn composite(&mut self, object: &Object<'js>, depth: usize) -> Result<String> {
         let value = object.as_value();
         if let Some(promise) = value.as_promise() {
             let result = || match promise.result::<Value<'js>>() {
@@ -154,51 +138,45 @@ impl<'js> View<'_, 'js> {
             };
             let state = match promise.state() {
                 PromiseState::Pending => "<pending>".to_owned(),
-                PromiseState::Resolved => self.value(&result(), depth + 1),
+                PromiseState::Resolved => self.value(&result(), depth + 1)?,
                 PromiseState::Rejected => {
-                    format!("<rejected> {}", self.value(&result(), depth + 1))
+                    format!("<rejected> {}", self.value(&result(), depth + 1)?)
                 }
             };
-            return format!("Promise {{ {state} }}");
+            return Ok(format!("Promise {{ {state} }}"));
         }
         if value.is_array() || raw::is_typed_array(value) {
             return self.array(object, depth);
         }
-        let Ok(kept) = self.run.kept() else {
-            return String::new();
-        };
+        let kept = self.run.kept()?;
         match kept.kind(value) {
             Kind::Map => {
-                let entries = kept.entries(value);
-                let entries = native::quietly(value.ctx(), entries).unwrap_or_default();
-                let parts = entries.iter().take(ITEMS_MAX).map(|(key, value)| {
-                    let key = self.value(key, depth + 1);
-                    format!("{key} => {}", self.value(value, depth + 1))
+                let entries = kept.entries(value)?;
+                let shown = entries.iter().take(ITEMS_MAX).map(|(key, value)| {
+                    let key = self.value(key, depth + 1)?;
+                    Ok(format!("{key} => {}", self.value(value, depth + 1)?))
                 });
-                let parts = parts.collect();
+                let parts = shown.collect::<Result<_>>()?;
                 let open = format!("Map({}) {{", entries.len());
-                wrap(&open, parts, entries.len(), "}", depth)
+                Ok(wrap(&open, parts, entries.len(), "}", depth))
             }
             Kind::Set => {
-                let items = native::quietly(value.ctx(), kept.items(value)).unwrap_or_default();
-                let parts = items.iter().take(ITEMS_MAX);
-                let parts = parts.map(|item| self.value(item, depth + 1)).collect();
+                let items = kept.items(value)?;
+                let shown = items.iter().take(ITEMS_MAX);
+                let shown = shown.map(|item| self.value(item, depth + 1));
+                let parts = shown.collect::<Result<_>>()?;
                 let open = format!("Set({}) {{", items.len());
-                wrap(&open, parts, items.len(), "}", depth)
+                Ok(wrap(&open, parts, items.len(), "}", depth))
             }
             _ => self.record(object, depth),
         }
     }
 
-    fn array(&mut self, array: &Object<'js>, depth: usize) -> String {
+    fn array(&mut self, array: &Object<'js>, depth: usize) -> Result<String> {
         // A typed array's members are no properties, and reading them runs no script either.
         let typed = !array.as_value().is_array();
         let length = if typed {
-            let length = self
-                .run
-                .kept()
-                .and_then(|kept| kept.typed_length(array.as_value()));
-            native::quietly(array.ctx(), length).unwrap_or(0)
+            self.run.kept()?.typed_length(array.as_value())?
         } else {
             let length = quiet::read(array, "length").and_then(|length| length.as_number());
             length.unwrap_or(0.0) as usize
@@ -206,7 +184,7 @@ impl<'js> View<'_, 'js> {
         let mut parts = Vec::new();
         for index in 0..length.min(ITEMS_MAX) {
             let key = Value::new_number(array.ctx().clone(), index as f64);
-            let part = self.property(array, &key, depth);
+            let part = self.property(array, &key, depth)?;
             parts.push(part.unwrap_or_else(|| "<empty>".to_owned()));
         }
         let open = if typed {
@@ -215,18 +193,18 @@ impl<'js> View<'_, 'js> {
         } else {
             "[".to_owned()
         };
-        wrap(&open, parts, length, "]", depth)
+        Ok(wrap(&open, parts, length, "]", depth))
     }
 
-    fn record(&mut self, object: &Object<'js>, depth: usize) -> String {
+    fn record(&mut self, object: &Object<'js>, depth: usize) -> Result<String> {
         let mut keys = raw::shown_keys(object);
         // The characters of `new String` are no members that anybody gave it.
-        if self.is_text(object) {
+        if self.run.kept()?.kind(object.as_value()) == Kind::Text {
             keys.retain(|key| !is_index(key));
         }
         let mut parts = Vec::new();
         for key in keys.iter().take(ITEMS_MAX) {
-            let value = self.property(object, key, depth).unwrap_or_default();
+            let value = self.property(object, key, depth)?.unwrap_or_default();
             parts.push(format!("{}: {value}", shown_key(key)));
         }
         let name = constructor_name(object).filter(|name| name != "Object" && !name.is_empty());
@@ -234,19 +212,42 @@ impl<'js> View<'_, 'js> {
             Some(name) => format!("{name} {{"),
             None => "{".to_owned(),
         };
-        wrap(&open, parts, keys.len(), "}", depth)
+        Ok(wrap(&open, parts, keys.len(), "}", depth))
     }
 
-    fn is_text(&self, object: &Object<'js>) -> bool {
-        let kept = self.run.kept();
-        kept.is_ok_and(|kept| matches!(kept.kind(object.as_value()), Kind::Text))
-    }
-
-    fn property(&mut self, object: &Object<'js>, key: &Value<'js>, depth: usize) -> Option<String> {
-        match raw::own(object, key)? {
-            Own::Value(value) => Some(self.value(&value, depth + 1)),
-            Own::Accessor => Some("[Getter]".to_owned()),
+    fn property(
+        &mut self,
+        object: &Object<'js>,
+        key: &Value<'js>,
+        depth: usize,
+    ) -> Result<Option<String>> {
+        match raw::own(object, key) {
+            Some(Own::Value(value)) => self.value(&value, depth + 1).map(Some),
+            Some(Own::Accessor) => Ok(Some("[Getter]".to_owned())),
+            None => Ok(None),
         }
+    }
+}
+
+/// A value that is no object.
+fn plain(value: &Value<'_>) -> String {
+    if value.is_string() {
+        return inspect::quoted(&quiet::lossy(value));
+    }
+    if value.is_big_int() {
+        return format!("{}n", quiet::lossy(value));
+    }
+    if let Some(symbol) = value.as_symbol() {
+        return format!("Symbol({})", raw::description(symbol.as_value()));
+    }
+    match value.as_number() {
+        Some(number) if number == 0.0 && number.is_sign_negative() => "-0".to_owned(),
+        Some(_) => quiet::lossy(value),
+        None if value.is_null() => "null".to_owned(),
+        None => match value.as_bool() {
+            Some(truth) => truth.to_string(),
+            None => "undefined".to_owned(),
+        },
     }
 }
 

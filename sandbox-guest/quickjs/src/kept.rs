@@ -4,14 +4,14 @@
 use rquickjs::function::{Constructor, This};
 use rquickjs::{Ctx, Function, Object, Persistent, Result, Value};
 
-use crate::{native, raw};
+use crate::raw;
 
 /// Evaluated before anything else, in the order of the fields.
 const FUNCTIONS: &str = "(() => {
   const getter = (prototype, name) => Object.getOwnPropertyDescriptor(prototype, name).get;
   return [
     getter(Error.prototype, 'stack'), Map.prototype.forEach, Set.prototype.forEach,
-    Date.prototype.toISOString, getter(RegExp.prototype, 'source'),
+    Date.prototype.getTime, Date.prototype.toISOString, getter(RegExp.prototype, 'source'),
     getter(Object.getPrototypeOf(Uint8Array.prototype), 'length'),
     getter(Object.getPrototypeOf(Uint8Array.prototype), 'buffer'),
     getter(Object.getPrototypeOf(Uint8Array.prototype), 'byteOffset'),
@@ -66,6 +66,7 @@ pub(crate) struct Kept {
     error_stack: Fn,
     map_each: Fn,
     set_each: Fn,
+    date_time: Fn,
     to_iso: Fn,
     regex_source: Fn,
     typed_length: Fn,
@@ -99,6 +100,7 @@ impl Kept {
             error_stack,
             map_each,
             set_each,
+            date_time,
             to_iso,
             regex_source,
             typed_length,
@@ -111,7 +113,7 @@ impl Kept {
             text,
             truth,
             big_int,
-        ] = <[Fn; 15]>::try_from(functions).map_err(|_| rquickjs::Error::Unknown)?;
+        ] = <[Fn; 16]>::try_from(functions).map_err(|_| rquickjs::Error::Unknown)?;
         let flags: Vec<Function<'js>> = ctx.eval(REGEX_FLAGS)?;
         let samples: Vec<Value<'js>> = ctx.eval(SAMPLES)?;
         let errors: Vec<Constructor<'js>> = ctx.eval(ERRORS)?;
@@ -122,6 +124,7 @@ impl Kept {
             error_stack,
             map_each,
             set_each,
+            date_time,
             to_iso,
             regex_source,
             typed_length,
@@ -179,13 +182,17 @@ impl Kept {
         self.traps.clone().restore(ctx)
     }
 
-    /// The engine's own text of where an error was made; nothing for what is no error.
-    pub(crate) fn error_stack<'js>(&self, error: &Value<'js>) -> Option<Value<'js>> {
-        native::quietly(error.ctx(), on(&self.error_stack, error))
+    /// The engine's own text of where an error was made; `undefined` for an object that is none.
+    pub(crate) fn error_stack<'js>(&self, error: &Value<'js>) -> Result<Value<'js>> {
+        on(&self.error_stack, error)
     }
 
-    pub(crate) fn to_iso<'js>(&self, date: &Value<'js>) -> Option<Value<'js>> {
-        native::quietly(date.ctx(), on(&self.to_iso, date))
+    /// Nothing for an invalid date.
+    pub(crate) fn to_iso<'js>(&self, date: &Value<'js>) -> Result<Option<Value<'js>>> {
+        match on(&self.date_time, date)?.as_number() {
+            Some(time) if !time.is_nan() => on(&self.to_iso, date).map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// `/source/flags`

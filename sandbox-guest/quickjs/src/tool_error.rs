@@ -45,8 +45,8 @@ pub(crate) fn make<'js>(
     shown(&error, "tool", native::string(ctx, &failure.tool)?)?;
     let retryable = Value::new_bool(ctx.clone(), failure.retryable);
     shown(&error, "retryable", retryable)?;
-    shown(&error, "content", json(ctx, &failure.content))?;
-    let structured = json(ctx, &failure.structured_content);
+    shown(&error, "content", json(ctx, &failure.content)?)?;
+    let structured = json(ctx, &failure.structured_content)?;
     shown(&error, "structuredContent", structured)?;
     Ok(error.into_value())
 }
@@ -60,13 +60,10 @@ fn shown<'js>(error: &Object<'js>, name: &str, value: Value<'js>) -> Result<()> 
     error.prop(name, whole)
 }
 
-/// Text that the host made; where it is no JSON after all, there is nothing to show.
-fn json<'js>(ctx: &Ctx<'js>, text: &[u8]) -> Value<'js> {
+/// Text that the host made, within its bounds; no text is `undefined`.
+fn json<'js>(ctx: &Ctx<'js>, text: &[u8]) -> Result<Value<'js>> {
     if text.is_empty() {
-        return native::undefined(ctx);
+        return Ok(native::undefined(ctx));
     }
-    ctx.json_parse(text).unwrap_or_else(|error| {
-        native::caught(ctx, error);
-        native::undefined(ctx)
-    })
+    ctx.json_parse(text)
 }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use boa_engine::object::builtins::JsRegExp;
 use boa_engine::property::PropertyKey;
 use boa_engine::string::CodePoint;
-use boa_engine::{Context, JsNativeError, JsObject, JsResult, JsString, js_string};
+use boa_engine::{Context, JsNativeError, JsObject, JsResult, JsString, JsValue, js_string};
 use regress::{Flags, Match, Regex};
 use rustc_hash::FxHashMap;
 
@@ -29,6 +29,7 @@ pub(super) const FLAGS: [&str; 8] = [
     "unicodeSets",
     "sticky",
 ];
+const LETTERS: &str = "dgimsuvy";
 
 pub(crate) struct Program {
     regex: Regex,
@@ -129,6 +130,19 @@ impl Programs {
             recent: RefCell::default(),
             known: RefCell::default(),
         })
+    }
+
+    /// `/source/flags` of a regular expression, as it was made.
+    pub(super) fn text(&self, regex: &JsValue, context: &mut Context) -> JsResult<String> {
+        let source = self.source.call(regex, &[], context)?;
+        let source = source.as_string().unwrap_or_default();
+        let mut text = format!("/{}/", source.to_std_string_lossy());
+        for (letter, getter) in LETTERS.chars().zip(&self.flags) {
+            if getter.call(regex, &[], context)?.to_boolean() {
+                text.push(letter);
+            }
+        }
+        Ok(text)
     }
 
     /// Whether the prototype still tells the flags as it did.

@@ -18,8 +18,16 @@ const MAKERS: [&str; 9] = [
     "defineProperty",
 ];
 
-/// Members that the language calls by itself, where an object has them.
-const CALLED: [&str; 3] = ["toJSON", "toString", "valueOf"];
+/// Members that the language, or something built in, calls by itself where an object has them.
+const CALLED: [&str; 7] = [
+    "exec",
+    "join",
+    "toISOString",
+    "toJSON",
+    "toLocaleString",
+    "toString",
+    "valueOf",
+];
 
 /// What is built in and calls what it is given, and from which argument on it does.
 const CALLERS: [(&str, usize); 26] = [

@@ -1,0 +1,6 @@
+const total = {
+  valueOf() {
+    return +total;
+  },
+};
+return total * 2;
