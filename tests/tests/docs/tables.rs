@@ -1,8 +1,7 @@
 //! Tables of the reference: limits, configuration keys, exit codes.
 
 use airlock::cli::exit;
-use airlock::config::SETTINGS;
-use airlock::core::limits::Limits;
+use airlock::config::{LimitSet, SETTINGS};
 use tests::command::Home;
 
 use crate::pages;
@@ -11,7 +10,7 @@ use crate::pages;
 fn the_reference_and_the_help_have_every_limit_as_it_is() {
     let reference = pages::read("docs/limits.md").text;
     let help = Home::new().run(["run", "--help"]).expect_code(0).stdout;
-    let defaults = Limits::default();
+    let defaults = LimitSet::default();
     for limit in &SETTINGS {
         let flag = limit.flag.map(|it| format!("`{it}`")).unwrap_or_default();
         let (name, value, what) = (limit.name, limit.show(&defaults), limit.what);

@@ -360,7 +360,7 @@ impl Checker<'_> {
             return Vec::new();
         };
         let whole = |why: String| {
-            let what = "the rules cannot be held against the tools";
+            let what = "the rules cannot be checked against the tools";
             vec![Finding::new(
                 Kind::Unusable,
                 first.place.clone(),
