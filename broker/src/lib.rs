@@ -23,6 +23,7 @@ mod process_group;
 mod program;
 mod prover;
 pub mod render;
+mod resident;
 mod resolve;
 pub mod sandbox;
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod large_pages;
 pub(crate) mod large_stack;
 mod live;
 mod memory;
+mod pool;
 mod reader;
 mod second_look;
 mod shadow_stack;
@@ -44,6 +45,7 @@ pub use engine::JsEngine;
 pub use guest::Guest;
 use image::{Bytes, Loaded};
 pub use large_stack::spawn as spawn_large;
+use pool::Pool;
 
 use crate::clock::Clock;
 
@@ -92,6 +94,7 @@ struct Shared {
     pooled: OnceLock<Option<Loaded>>,
     /// For guests beyond the pool, and where there is none.
     unpooled: OnceLock<Loaded>,
+    pool: Pool,
 }
 
 /// What differs between the engines that guests run in.
@@ -193,6 +196,7 @@ impl Sandbox {
                 loading: Mutex::new(()),
                 pooled: OnceLock::new(),
                 unpooled: OnceLock::new(),
+                pool: Pool::default(),
             }),
         })
     }
@@ -264,6 +268,11 @@ impl Sandbox {
         Guest::new(self.clone(), bounds, stop.clone())
     }
 
+    /// Returns to the system what ended guests have left in the pool, when it has no guest.
+    pub(crate) fn return_memory(&self) {
+        self.shared.pool.return_memory();
+    }
+
     fn pooled(&self) -> Option<&Loaded> {
         if self.shared.pooled.get().is_none() {
             self.loaded().ok()?;
@@ -279,6 +288,10 @@ impl Sandbox {
         let engine = Engine::new(&self.shared.engine.unpooled()).ok()?;
         let loaded = Loaded::load(engine, self.shared.image, Bytes::Copied).ok()?;
         Some(self.shared.unpooled.get_or_init(|| loaded))
+    }
+
+    fn pool(&self) -> &Pool {
+        &self.shared.pool
     }
 
     fn clock(&self) -> Clock {

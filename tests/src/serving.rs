@@ -87,6 +87,12 @@ impl Serving {
         self.child.id()
     }
 
+    /// What of it is in memory; none where the system does not say.
+    #[must_use]
+    pub fn resident_bytes(&self) -> Option<u64> {
+        crate::vitals::resident_bytes(&format!("/proc/{}/status", self.child.id()))
+    }
+
     /// A request with these headers beside those that every request has.
     #[must_use]
     pub fn request(&self, verb: &str, headers: &[(&str, &str)], body: &str) -> Page {
@@ -162,6 +168,18 @@ impl Session {
         self.post(&message(Some(id), method, params))
     }
 
+    /// Sends a request whose response may come whenever it does.
+    #[must_use]
+    pub fn begin_without_waiting(&self, id: u64, method: &str, params: &Value) -> TcpStream {
+        send(
+            &self.address,
+            "POST",
+            "/mcp",
+            &self.headers(),
+            &message(Some(id), method, params),
+        )
+    }
+
     pub fn notify(&self, method: &str, params: &Value) {
         assert_eq!(self.post(&message(None, method, params)).status, 202);
     }
@@ -170,11 +188,7 @@ impl Session {
     #[must_use]
     pub fn listen(&self) -> Page {
         self.notify("notifications/initialized", &json!({}));
-        let headers = [
-            ("Mcp-Session-Id", self.id.as_str()),
-            ("MCP-Protocol-Version", "2025-11-25"),
-        ];
-        request(&self.address, "GET", "/mcp", &headers, "")
+        request(&self.address, "GET", "/mcp", &self.headers(), "")
     }
 
     pub fn end(&self) {
@@ -209,11 +223,14 @@ impl Session {
     }
 
     fn post(&self, body: &str) -> Page {
-        let headers = [
+        request(&self.address, "POST", "/mcp", &self.headers(), body)
+    }
+
+    fn headers(&self) -> [(&str, &str); 2] {
+        [
             ("Mcp-Session-Id", self.id.as_str()),
             ("MCP-Protocol-Version", "2025-11-25"),
-        ];
-        request(&self.address, "POST", "/mcp", &headers, body)
+        ]
     }
 }
 
@@ -282,6 +299,27 @@ pub fn message(id: Option<u64>, method: &str, params: &Value) -> String {
 
 /// The older HTTP: a response ends where its connection does.
 fn request(address: &str, verb: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Page {
+    let stream = send(address, verb, path, headers, body);
+    let mut body = BufReader::new(stream);
+    let mut head = Vec::new();
+    loop {
+        let mut line = String::new();
+        let read = body.read_line(&mut line).expect("a response");
+        let line = line.trim_end().to_ascii_lowercase();
+        if read == 0 || line.is_empty() {
+            break;
+        }
+        head.push(line);
+    }
+    let status = head.first().and_then(|line| line.split(' ').nth(1));
+    Page {
+        status: status.and_then(|it| it.parse().ok()).unwrap_or_default(),
+        headers: head.join("\n"),
+        body,
+    }
+}
+
+fn send(address: &str, verb: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).expect("a server");
     stream
         .set_read_timeout(Some(PATIENCE))
@@ -304,21 +342,5 @@ fn request(address: &str, verb: &str, path: &str, headers: &[(&str, &str)], body
     stream
         .write_all(format!("{text}\r\n{body}").as_bytes())
         .expect("a request");
-    let mut body = BufReader::new(stream);
-    let mut head = Vec::new();
-    loop {
-        let mut line = String::new();
-        let read = body.read_line(&mut line).expect("a response");
-        let line = line.trim_end().to_ascii_lowercase();
-        if read == 0 || line.is_empty() {
-            break;
-        }
-        head.push(line);
-    }
-    let status = head.first().and_then(|line| line.split(' ').nth(1));
-    Page {
-        status: status.and_then(|it| it.parse().ok()).unwrap_or_default(),
-        headers: head.join("\n"),
-        body,
-    }
+    stream
 }

@@ -20,13 +20,8 @@ impl Vitals {
     #[must_use]
     pub fn now() -> Option<Self> {
         give_back_what_is_freed();
-        let status = std::fs::read_to_string("/proc/self/status").ok()?;
-        let kib = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:"))?;
-        let kib: u64 = kib.trim().trim_end_matches(" kB").trim().parse().ok()?;
         Some(Self {
-            resident_bytes: kib * 1024,
+            resident_bytes: resident_bytes("/proc/self/status")?,
             open_files: std::fs::read_dir("/proc/self/fd").ok()?.count(),
             threads: std::fs::read_dir("/proc/self/task").ok()?.count(),
         })
@@ -37,6 +32,16 @@ impl Vitals {
             && self.open_files <= before.open_files
             && self.threads <= before.threads
     }
+}
+
+/// As the file of a process says.
+pub(crate) fn resident_bytes(status: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(status).ok()?;
+    let kib = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = kib.trim().trim_end_matches(" kB").trim().parse().ok()?;
+    Some(kib * 1024)
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -34,7 +34,7 @@ mod tools;
 mod unstarted;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use airlock_core::catalog::{Catalog, Tool};
 use airlock_core::code::Code;
@@ -65,6 +65,7 @@ use crate::config::Secrets;
 use crate::drive::{self, Hands, Record};
 use crate::extract::Extractor;
 use crate::journal_file::StateDir;
+use crate::resident;
 use crate::resolve::Resolver;
 use crate::sandbox::{CheckLimits, Checker, JsEngine, Sandbox, check_bytes_max};
 use crate::serve::discovery;
@@ -96,6 +97,16 @@ pub use tool::{InProcessTool, ToolFailure};
 /// Servers connected, descriptions pinned, the sandbox loaded. Cheap to clone.
 #[derive(Clone)]
 pub struct Broker(Arc<Inner>);
+
+/// A broker that may be gone.
+#[derive(Clone)]
+pub(crate) struct WeakBroker(Weak<Inner>);
+
+impl WeakBroker {
+    pub(crate) fn upgrade(&self) -> Option<Broker> {
+        self.0.upgrade().map(Broker)
+    }
+}
 
 /// Everything that all runs share.
 pub(crate) struct Inner {
@@ -305,6 +316,27 @@ impl Broker {
         let limits = CheckLimits::of(limits).within(share?);
         let limits = limits.stopped_by(cancel.stop_handle().clone());
         Ok(checker.uses(script, limits).await)
+    }
+
+    /// Returns memory to the system that ended runs have left behind: in the sandboxes that are
+    /// kept ready for others, and in the allocator of the process. [`Serve`](crate::serve::Serve)
+    /// does so by itself.
+    pub async fn return_memory(&self) {
+        let sandbox = self.0.sandbox.clone();
+        let returning = move || {
+            sandbox.return_memory();
+            if let Ok(checker) = Checker::embedded() {
+                checker.return_memory();
+            }
+            resident::return_freed();
+        };
+        // Where nothing can be started, the process is at its end.
+        let _ = tokio::task::spawn_blocking(returning).await;
+    }
+
+    /// For those that may not keep it.
+    pub(crate) fn downgrade(&self) -> WeakBroker {
+        WeakBroker(Arc::downgrade(&self.0))
     }
 
     /// What all runs use of what they may take together.

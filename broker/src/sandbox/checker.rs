@@ -123,6 +123,11 @@ impl Checker {
         self.sandbox.loaded()
     }
 
+    /// See [`Sandbox::return_memory`].
+    pub(crate) fn return_memory(&self) {
+        self.sandbox.return_memory();
+    }
+
     /// Checks a script against tools. A script that defeats the checker has one finding.
     pub async fn check(
         &self,

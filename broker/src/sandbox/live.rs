@@ -15,6 +15,7 @@ use super::Sandbox;
 use super::bounds::{GuestBounds, GuestControl, Stopped, Watch};
 use super::image::Loaded;
 use super::memory::{self, LastWords};
+use super::pool::InPool;
 use super::reader::Reader;
 use super::shadow_stack;
 use crate::budget::{Busy, Charge};
@@ -41,6 +42,7 @@ pub(super) struct Live {
     shadow_stack_bytes: usize,
     /// Behind the store: others are given its memory when that is gone.
     _charge: Option<Arc<Charge>>,
+    _in_pool: Option<InPool>,
 }
 
 impl fmt::Debug for Live {
@@ -57,18 +59,18 @@ impl Live {
         control: &GuestControl,
         tools: &[usize],
     ) -> Result<Self, GuestStop> {
-        let instantiate = |loaded, is_pooled| {
+        let instantiate = |loaded, in_pool| {
             let watch = Watch::new(bounds, control, sandbox.clock());
-            Self::instantiate(sandbox, loaded, is_pooled, watch, tools)
+            Self::instantiate(sandbox, loaded, in_pool, (watch, tools))
         };
         if let Some(pooled) = sandbox.pooled() {
-            match instantiate(pooled, true) {
+            match instantiate(pooled, Some(sandbox.pool().enter())) {
                 Err(error) if error.is::<PoolConcurrencyLimitError>() => {}
                 made => return made.map_err(fault),
             }
         }
         match sandbox.unpooled() {
-            Some(loaded) => instantiate(loaded, false).map_err(fault),
+            Some(loaded) => instantiate(loaded, None).map_err(fault),
             None => Err(fault("no memory can be had for another guest")),
         }
     }
@@ -76,9 +78,8 @@ impl Live {
     fn instantiate(
         sandbox: &Sandbox,
         loaded: &Loaded,
-        is_pooled: bool,
-        watch: Watch,
-        tools: &[usize],
+        in_pool: Option<InPool>,
+        (watch, tools): (Watch, &[usize]),
     ) -> wasmtime::Result<Self> {
         let charge = watch.charge();
         let mut store = Store::new(&loaded.engine, watch);
@@ -98,7 +99,11 @@ impl Live {
             .ok_or_else(|| wasmtime::Error::msg("the guest exports no memory"))?;
         let begin = memory.data_ptr(&store);
         let bytes = memory.data_size(&store);
+        let is_pooled = in_pool.is_some();
         loaded.single_pages.of(begin, bytes, is_pooled);
+        if let Some(in_pool) = &in_pool {
+            in_pool.has(begin);
+        }
         store.data_mut().set_memory(begin);
         Ok(Self {
             sandbox: sandbox.clone(),
@@ -110,6 +115,7 @@ impl Live {
             reader: Reader::new(tools),
             shadow_stack_bytes: loaded.shadow_stack_bytes,
             _charge: charge,
+            _in_pool: in_pool,
         })
     }
 

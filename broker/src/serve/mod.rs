@@ -16,6 +16,7 @@ mod feed;
 mod filter;
 mod handing;
 mod http;
+mod idle;
 mod inquiring;
 mod kept;
 mod listening;
@@ -89,6 +90,7 @@ impl Serve {
     pub fn ready(&self, broker: Broker) {
         let changes = broker.changes();
         tokio::spawn(news::follow(broker.clone(), self.desk.clone()));
+        tokio::spawn(idle::return_memory(broker.clone()));
         let shelf = Shelf::new(broker, &self.settings);
         self.shelf.send_replace(Some(Arc::new(shelf)));
         let shelf = Arc::downgrade(&self.shelf);
