@@ -78,6 +78,11 @@ impl Serving {
     }
 
     #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
     }
