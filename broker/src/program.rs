@@ -6,7 +6,7 @@ use std::process::Stdio;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command as Process;
 
-use crate::process_group::Group;
+use crate::process_group::ProcessGroup;
 
 /// Gets no environment but what it is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,9 +19,9 @@ pub(crate) struct Program {
 impl Program {
     /// What it says, or why that counts as nothing.
     pub(crate) async fn converse(&self, text: String, bytes_max: u32) -> Result<Vec<u8>, String> {
-        let mut child = self.start()?;
-        let stdin = child.0.stdin.take();
-        let stdout = child.0.stdout.take();
+        let mut group = self.start()?;
+        let stdin = group.child.stdin.take();
+        let stdout = group.child.stdout.take();
         let (Some(mut stdin), Some(stdout)) = (stdin, stdout) else {
             return Err("it has no pipes".into());
         };
@@ -39,7 +39,11 @@ impl Program {
         if said.len() > bytes_max as usize {
             return Err(format!("its output is longer than {bytes_max} bytes"));
         }
-        let status = child.0.wait().await.map_err(|error| error.to_string())?;
+        let status = group
+            .child
+            .wait()
+            .await
+            .map_err(|error| error.to_string())?;
         if status.success() {
             Ok(said)
         } else {
@@ -47,17 +51,14 @@ impl Program {
         }
     }
 
-    fn start(&self) -> Result<Group, String> {
-        Process::new(&self.program)
+    fn start(&self) -> Result<ProcessGroup, String> {
+        let mut command = Process::new(&self.program);
+        command
             .args(&self.args)
             .env_clear()
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()
-            .map(Group::new)
-            .map_err(|error| format!("it cannot be started: {error}"))
+            .stdout(Stdio::piped());
+        ProcessGroup::spawn(&mut command).map_err(|error| format!("it cannot be started: {error}"))
     }
 }

@@ -17,7 +17,7 @@ use tokio::process::Command;
 use tokio::sync::OnceCell;
 
 use crate::config::TscChoice;
-use crate::process_group::Group;
+use crate::process_group::ProcessGroup;
 
 /// The first one that is native: it answers before anybody notices that it was asked.
 const MAJOR_MIN: u64 = 7;
@@ -149,19 +149,17 @@ impl Compiler {
     /// What it says. How it ends says only whether it found something.
     async fn run(&self, program: &Path, args: &[&str], folder: &Path) -> Result<String, String> {
         let program = program.canonicalize().map_err(unstartable)?;
-        let started = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(args)
             .current_dir(folder)
             .env_clear()
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn();
-        let mut child = Group::new(started.map_err(unstartable)?);
-        let stdout = child.0.stdout.take().ok_or("it has no output")?;
+            .stderr(Stdio::null());
+        let mut group = ProcessGroup::spawn(&mut command).map_err(unstartable)?;
+        let stdout = group.child.stdout.take().ok_or("it has no output")?;
         let mut said = Vec::new();
         let bounded = &mut stdout.take(SAID_BYTES_MAX + 1);
         let heard = bounded.read_to_end(&mut said).await;
@@ -169,7 +167,7 @@ impl Compiler {
         if said.len() as u64 > SAID_BYTES_MAX {
             return Err(format!("its output is longer than {SAID_BYTES_MAX} bytes"));
         }
-        let status = child.0.wait().await.map_err(unstartable)?;
+        let status = group.child.wait().await.map_err(unstartable)?;
         let said = String::from_utf8(said).map_err(|_| "its output is not UTF-8 text")?;
         if !status.success() && said.trim().is_empty() {
             return Err(format!("it ended with {status} and printed nothing"));

@@ -2,12 +2,15 @@
 //! configuration says about a server. They are resolved on this side of the door, and what they
 //! resolve to is a secret from then on.
 
+use std::fs::File;
 use std::io::Read as _;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::environment::Environment;
 use super::words;
+use crate::process_group::Watchdog;
 
 const COMMAND_WALL: Duration = Duration::from_secs(15);
 const COMMAND_OUTPUT_BYTES_MAX: u64 = 64 * 1024;
@@ -91,15 +94,24 @@ fn is_variable(name: &str) -> bool {
 fn output(command: &str, environment: &Environment) -> Result<String, String> {
     let words = words::split(command).map_err(|bad| format!("cannot be read: {bad}"))?;
     let (program, arguments) = words.split_first().ok_or("is empty")?;
-    let mut child = Command::new(program)
+    let unstartable = |error: std::io::Error| format!("cannot be started: {error}");
+    let mut command = Command::new(program);
+    command
         .args(arguments)
         .env_clear()
         .envs(environment.variables())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|error| format!("cannot be started: {error}"))?;
+        .stderr(Stdio::null());
+    // A program that asks for a password on a terminal has to stay in the terminal's foreground.
+    let watchdog = match File::open("/dev/tty") {
+        Ok(_) => None,
+        Err(_) => Watchdog::start().map_err(unstartable)?,
+    };
+    if let Some(watchdog) = &watchdog {
+        command.process_group(watchdog.group());
+    }
+    let mut child = command.spawn().map_err(unstartable)?;
     let pipe = child.stdout.take().ok_or("has no output")?;
     let (sender, receiver) = std::sync::mpsc::channel();
     let reader = std::thread::spawn(move || {
@@ -115,7 +127,7 @@ fn output(command: &str, environment: &Environment) -> Result<String, String> {
         let _ = child.kill();
     }
     let status = child.wait().map_err(|error| format!("was lost: {error}"))?;
-    drop(reader);
+    drop((reader, watchdog));
     let bytes = answer
         .map_err(|_| format!("took longer than {} s", COMMAND_WALL.as_secs()))?
         .map_err(|error| format!("cannot be read: {error}"))?;

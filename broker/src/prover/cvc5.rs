@@ -11,7 +11,7 @@ use tokio::io::{
 };
 use tokio::process::{ChildStdin, ChildStdout, Command};
 
-use crate::process_group::Group;
+use crate::process_group::ProcessGroup;
 
 /// For one question, by its own clock.
 const QUESTION_MS_MAX: u32 = 10_000;
@@ -23,7 +23,7 @@ const ENDED: &str = "it ended without an answer";
 const FOLDERS_MAX: usize = 64;
 
 pub(super) struct Cvc5 {
-    _group: Group,
+    _group: ProcessGroup,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     /// What is written of the next question.
@@ -59,24 +59,22 @@ pub(super) fn told(error: &SolverError) -> String {
 impl Cvc5 {
     pub(super) async fn start(program: &Path) -> Result<Self, String> {
         let unstartable = |error: std::io::Error| format!("it cannot be started: {error}");
-        let mut child = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(["--lang", "smt", "--incremental", "--strings-exp"])
             .arg(format!("--tlimit-per={QUESTION_MS_MAX}"))
             .current_dir("/")
             .env_clear()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(unstartable)?;
-        let (input, output) = (child.stdin.take(), child.stdout.take());
+            .stderr(Stdio::null());
+        let mut group = ProcessGroup::spawn(&mut command).map_err(unstartable)?;
+        let (input, output) = (group.child.stdin.take(), group.child.stdout.take());
         let (Some(input), Some(output)) = (input, output) else {
             return Err("it has no input and output".into());
         };
         let mut solver = Self {
-            _group: Group::new(child),
+            _group: group,
             input,
             output: BufReader::new(output),
             script: Vec::new(),

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::child::{Alive, Group, One, Started};
+use super::child::{self, Alive, One, Started};
 use super::diagnostics::{Diagnostics, lock};
 use super::inquiry::{self, UnderWay};
 use super::jsonrpc::{self, Answer, Incoming};
@@ -20,6 +20,7 @@ use super::lines::{Line, Lines};
 use super::link::{LinkError, Outgoing};
 use super::waiting::{Answered, Waiting};
 use super::wall::Wall;
+use crate::process_group::ProcessGroup;
 
 /// Messages that may wait to be written; more requests wait, other messages are dropped.
 const OUTBOX_MESSAGES: usize = 256;
@@ -482,10 +483,10 @@ async fn keep_stderr(mut stderr: impl AsyncRead + Unpin, shared: Arc<Shared>) {
     shared.has_said_all.send_replace(true);
 }
 
-async fn watch_child(mut group: Group, one: One, grace: Duration, shared: Arc<Shared>) {
+async fn watch_child(mut group: ProcessGroup, one: One, grace: Duration, shared: Arc<Shared>) {
     tokio::select! {
-        how = group.ended() => {
-            shared.ended.send_replace(Some(how));
+        status = group.child.wait() => {
+            shared.ended.send_replace(Some(child::how(status)));
             group.sweep(grace).await;
             drop(one);
             // Its last answers may still be in the pipe; then the reader sees the end.
