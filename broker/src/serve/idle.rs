@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn while_runs_go_on_it_is_tried_now_and_then_and_less_often_where_it_does_not_help() {
         let mut policy = Policy::new(50 * MIB);
-        let mut tries = |policy: &mut Policy, resident_mib| {
+        let tries = |policy: &mut Policy, resident_mib| {
             let tried = (0..1_000).filter(|_| {
                 let tries = policy.look(seen(resident_mib, 1));
                 if tries {

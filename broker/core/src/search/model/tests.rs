@@ -145,13 +145,13 @@ fn what_is_no_model_is_named_with_its_file() {
             table(&[9, 2], floats(&ROWS)),
             &good,
             CONFIG,
-            "as many numbers",
+            "another number of values",
         ),
         (
             table(&[usize::MAX, 2], floats(&ROWS)),
             &good,
             CONFIG,
-            "as many numbers",
+            "another number of values",
         ),
         (
             table(&[4, 2], floats(&ROWS[..8])),
