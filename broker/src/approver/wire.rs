@@ -277,7 +277,7 @@ pub(super) mod tests {
         );
         check(
             r#"{"nonce":"n0","nonce":"n0","answer":"refuse"}"#,
-            Err("twice"),
+            Err("duplicate key"),
         );
         check("", Err("not JSON"));
         check("yes", Err("not JSON"));

@@ -114,7 +114,7 @@ async fn where_nobody_can_be_asked_the_server_is_refused() {
     let reply = words(&connected.call_for(behind(1)).await);
     assert!(reply.contains("no longer waits"), "{reply}");
     let reply = words(&connected.call("{}", 60_000).await);
-    assert!(reply.contains("no call is under way"), "{reply}");
+    assert!(reply.contains("no call is in progress"), "{reply}");
 }
 
 #[tokio::test]
