@@ -24,6 +24,8 @@ use processor::Processor;
 use room::Room;
 
 pub use busy::Busy;
+#[cfg(test)]
+pub(crate) use ledger::BASE_BYTES;
 pub use limits::BudgetLimits;
 pub(crate) use processor::Interrupt;
 pub(crate) use room::{Grown, Wait};

@@ -19,9 +19,11 @@ use crate::upstream::Transport;
 const LINKS_MAX: u32 = 40;
 /// Decoding more than this finds nothing that a server would read.
 const DECODINGS_MAX: u32 = 2;
-/// Of the calls of one step. A path beyond counts as one that leads outside: a script that names
-/// more of them than anybody looks at has hidden none.
-const LOOKS_MAX: usize = 10_000;
+/// No kernel opens a longer path. One that is longer counts as one that leads outside.
+const PATH_BYTES_MAX: usize = 4_096;
+/// Steps of paths that are looked up for the calls of one step. A path beyond counts as one that
+/// leads outside: a script that names more of them than anybody looks at has hidden none.
+const LOOKS_MAX: usize = 100_000;
 
 /// The configured roots, and where each server's relative paths begin.
 #[derive(Debug)]
@@ -58,28 +60,26 @@ impl Resolver {
         if self.roots.is_empty() {
             return Vec::new();
         }
+        let mut looks = Looks(LOOKS_MAX);
         named
             .into_iter()
-            .enumerate()
-            .filter_map(|(at, path)| {
+            .filter_map(|path| {
                 let folder = match self.folders.get(&path.server) {
                     Some(folder) => folder.as_deref()?,
                     // A tool of this process.
                     None => self.here.as_deref()?,
                 };
-                let roots = if at < LOOKS_MAX {
-                    self.roots_of(&path.text, folder)
-                } else {
-                    [OUTSIDE.to_owned()].into()
-                };
-                let roots = Roots(roots);
+                let roots = Roots(self.roots_of(&path.text, folder, &mut looks));
                 Some(ResolvedPath { path, roots })
             })
             .collect()
     }
 
     /// In every way in which a server may read the text; what leads nowhere certain is outside.
-    fn roots_of(&self, text: &str, folder: &Path) -> BTreeSet<String> {
+    fn roots_of(&self, text: &str, folder: &Path, looks: &mut Looks) -> BTreeSet<String> {
+        if text.len() > PATH_BYTES_MAX {
+            return [OUTSIDE.to_owned()].into();
+        }
         let mut roots = BTreeSet::new();
         for reading in readings(text) {
             let is_clear = !reading.is_empty()
@@ -92,7 +92,8 @@ impl Resolver {
             }
             let path = folder.join(reading);
             // A server may fold `a/..` away before it looks, or leave that to the kernel.
-            for real in [real(&path), real(&folded(&path))] {
+            for path in [folded(&path), path] {
+                let real = looks.real(&path);
                 let root = real.and_then(|real| self.innermost(&real));
                 roots.insert(root.unwrap_or(OUTSIDE).to_owned());
             }
@@ -167,34 +168,40 @@ fn folded(path: &Path) -> PathBuf {
     folded
 }
 
-/// Where an absolute path leads, links followed, whether its end is there or not.
-fn real(path: &Path) -> Option<PathBuf> {
-    let mut real = PathBuf::new();
-    let mut waiting: Vec<PathBuf> = pieces(path);
-    let mut links = 0;
-    while let Some(piece) = waiting.pop() {
-        match piece.components().next()? {
-            Component::ParentDir => {
-                real.pop();
-            }
-            Component::CurDir => {}
-            Component::Prefix(_) | Component::RootDir => real = piece,
-            Component::Normal(name) => {
-                real.push(name);
-                // What cannot be looked at is no link that we could follow.
-                let Ok(target) = std::fs::read_link(&real) else {
-                    continue;
-                };
-                links += 1;
-                if links > LINKS_MAX {
-                    return None;
+/// How many more steps are looked up.
+struct Looks(usize);
+
+impl Looks {
+    /// Where an absolute path leads, links followed, whether its end is there or not.
+    fn real(&mut self, path: &Path) -> Option<PathBuf> {
+        let mut real = PathBuf::new();
+        let mut waiting: Vec<PathBuf> = pieces(path);
+        let mut links = 0;
+        while let Some(piece) = waiting.pop() {
+            match piece.components().next()? {
+                Component::ParentDir => {
+                    real.pop();
                 }
-                real.pop();
-                waiting.extend(pieces(&target));
+                Component::CurDir => {}
+                Component::Prefix(_) | Component::RootDir => real = piece,
+                Component::Normal(name) => {
+                    self.0 = self.0.checked_sub(1)?;
+                    real.push(name);
+                    // What cannot be looked at is no link that we could follow.
+                    let Ok(target) = std::fs::read_link(&real) else {
+                        continue;
+                    };
+                    links += 1;
+                    if links > LINKS_MAX {
+                        return None;
+                    }
+                    real.pop();
+                    waiting.extend(pieces(&target));
+                }
             }
         }
+        Some(real)
     }
-    Some(real)
 }
 
 /// The last one first.
@@ -273,6 +280,27 @@ mod tests {
         check(&resolver, &format!("{inside}/a.txt"), &["project"]);
         check(&resolver, &format!("{inside}x/a.txt"), &["outside"]);
         check(&resolver, &format!("file://{inside}/a.txt"), &["project"]);
+    }
+
+    #[test]
+    fn a_path_that_is_too_long_or_one_too_many_leads_outside() {
+        let scratch = Scratch::new();
+        let project = std::fs::canonicalize(scratch.path()).unwrap();
+        let resolver = Resolver {
+            roots: vec![("project".into(), project.clone())],
+            folders: HashMap::new(),
+            here: Some(project),
+        };
+        check(&resolver, &"a/".repeat(2_000), &["project"]);
+        // Each step of these would copy all steps before it.
+        check(&resolver, &"a/".repeat(2_000_000), &["outside"]);
+        let path = |at: usize| NamedPath {
+            server: ServerName::parse("fs").unwrap(),
+            text: format!("{at}/{}", "a/".repeat(1_000)),
+        };
+        let found = resolver.resolve((0..1_000).map(path).collect());
+        let outside = found.iter().filter(|it| it.roots.0.contains(OUTSIDE));
+        assert!((900..1_000).contains(&outside.count()));
     }
 
     #[test]

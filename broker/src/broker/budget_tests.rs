@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
 
 use super::*;
-use crate::budget::BudgetLimits;
+use crate::budget::{BASE_BYTES, BudgetLimits};
 use crate::scratch::Scratch;
 
 const MIB: u64 = 1024 * 1024;
@@ -233,6 +233,51 @@ async fn a_short_run_passes_endless_loops() {
     drop(loops);
     house.broker.end_runs("enough").await;
     assert_eq!(house.broker.budget_usage().computing, 0);
+}
+
+#[tokio::test]
+async fn ordinary_runs_and_their_checks_need_no_more_than_what_every_run_has() {
+    let limits = BudgetLimits {
+        // One that grew would wait for ever.
+        memory_bytes_max: Some(16 * MIB),
+        queue_wall_ms_max: PATIENT_MS,
+        ..BudgetLimits::default()
+    };
+    let house = House::new(limits).await;
+    let holds = house.waits().await;
+    let usage = house.broker.budget_usage();
+    assert_eq!((usage.runs, usage.memory_bytes), (1, BASE_BYTES));
+    house.go_on.notify_waiters();
+    let report = holds.report().await;
+    assert_eq!(report.status, Status::Done);
+    assert!(report.usage.memory_bytes_peak <= BASE_BYTES, "{report:?}");
+    let check = house.broker.check(&Script::body("return 1")).await;
+    assert!(!check.has_error(), "{check:?}");
+}
+
+#[tokio::test]
+async fn returning_memory_takes_nothing_from_runs_that_go_on() {
+    let house = House::new(BudgetLimits::default()).await;
+    let script = "const all = 'memory '.repeat(400_000); await t.wait({}); return all.length";
+    for _ in 0..2 {
+        let running = house.broker.run(Script::body(script));
+        house.waiting.acquire().await.unwrap().forget();
+        house.broker.return_memory().await;
+        house.go_on.notify_waiters();
+        let report = running.report().await;
+        assert_eq!(value(&report), json!(2_800_000), "{report:?}");
+        // Now nothing goes on, and the next runs find everything as the first one did.
+        house.broker.return_memory().await;
+        let report = house
+            .run("return [typeof all, Object.keys(globalThis).length > 0]")
+            .await;
+        assert_eq!(value(&report)[0], "undefined", "{report:?}");
+    }
+}
+
+fn value(report: &Report) -> Value {
+    let value = report.value.as_ref();
+    value.map_or(Value::Null, |it| serde_json::from_str(it.get()).unwrap())
 }
 
 /// Of 10 MB nothing is read.

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 pub(super) type RunNumber = u64;
 
 /// Memory that a run holds from its start to its end.
-pub(super) const BASE_BYTES: u64 = 8 * 1024 * 1024;
+pub(crate) const BASE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Of all memory, what growing runs leave to the bases of others.
 const KEPT_SHARE: u64 = 8;

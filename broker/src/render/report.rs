@@ -154,8 +154,9 @@ pub(super) fn marked(number: u32, column: u32, script: &str) -> Option<String> {
         .lines()
         .nth(usize::try_from(number).ok()?.checked_sub(1)?)?;
     let column = usize::try_from(column).ok()?.checked_sub(1)?;
-    let line = line.replace('\t', " ");
-    let count = line.chars().count();
+    // Of a line without end, as much is read as the mark needs.
+    let needed = column.saturating_add(EXCERPT_CHARS_SHOWN + 1);
+    let count = line.chars().take(needed).count();
     let hidden = if count <= EXCERPT_CHARS_SHOWN {
         0
     } else {
@@ -163,14 +164,14 @@ pub(super) fn marked(number: u32, column: u32, script: &str) -> Option<String> {
         column.saturating_sub(EXCERPT_CHARS_SHOWN * 2 / 3).min(room)
     };
     let cut = if hidden > 0 { "…" } else { "" };
-    let (shown, before) = line.chars().skip(hidden).enumerate().fold(
-        (String::new(), 0),
-        |(shown, before), (at, c)| {
-            let c = escape::line(c.encode_utf8(&mut [0; 4])).into_owned();
-            let cells = if at + hidden < column { cells(&c) } else { 0 };
-            (shown + &c, before + cells)
-        },
-    );
+    let (mut shown, mut before) = (String::new(), 0);
+    let near = line.chars().enumerate().skip(hidden);
+    for (at, c) in near.take(EXCERPT_CHARS_SHOWN + 1) {
+        let c = if c == '\t' { ' ' } else { c };
+        let c = escape::line(c.encode_utf8(&mut [0; 4])).into_owned();
+        before += if at < column { cells(&c) } else { 0 };
+        shown.push_str(&c);
+    }
     let shown = escape::brief(&shown, EXCERPT_CHARS_SHOWN);
     let before = " ".repeat(before + cut.chars().count());
     Some(format!("{number:>6} | {cut}{shown}\n       | {before}^\n"))

@@ -159,7 +159,7 @@ impl Rule {
             let place = statement.place(0);
             return Err(vec![Finding::new(Kind::TooDeep, place, what, why, next)]);
         }
-        let policy = parsed(&statement).map_err(|finding| vec![finding])?;
+        let policy = parsed(&statement)?;
         let notes = Notes::read(&statement, &policy)?;
         let syntax = policy.to_pst().map_err(|error| {
             let why = error.to_string();
@@ -250,7 +250,7 @@ impl Rule {
 }
 
 /// Cedar is given what fits its grammar, and nothing else: see [`grammar`].
-fn parsed(statement: &Statement) -> Result<Policy, Finding> {
+fn parsed(statement: &Statement) -> Result<Policy, Vec<Finding>> {
     const WHAT: &str = "cannot be read";
     let (finding, at) = match grammar::policy(statement.text()) {
         Err(wrong) => {
@@ -266,7 +266,7 @@ fn parsed(statement: &Statement) -> Result<Policy, Finding> {
             }
         },
     };
-    Err(finding.fixed(mend::syntax(statement, at)))
+    Err(vec![finding.fixed(mend::syntax(statement, at))])
 }
 
 /// Where an error is, as far as it says.
