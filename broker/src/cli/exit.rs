@@ -16,7 +16,7 @@ pub const LIMIT: u8 = 21;
 /// A denial or refusal that the script did not catch.
 pub const DENIED: u8 = 22;
 /// There was no room for the run.
-pub const BUSY: u8 = 23;
+pub const BUSY: u8 = 25;
 /// The configuration is invalid, or a server or the sandbox cannot be had.
 pub const CONFIGURATION: u8 = 30;
 /// The journal cannot be written, or it does not verify; or what runs share cannot be read.
@@ -84,7 +84,7 @@ mod tests {
             (Status::Failed, Some(Code::Denied), 22),
             (Status::Failed, Some(Code::Unanswered), 22),
             (Status::Stopped, Some(Code::LimitTime), 21),
-            (Status::Stopped, Some(Code::Busy), 23),
+            (Status::Stopped, Some(Code::Busy), 25),
             (Status::Stopped, Some(Code::JournalUnwritable), 31),
             (Status::Stopped, Some(Code::EngineFault), 1),
             (Status::Cancelled, Some(Code::Cancelled), 130),

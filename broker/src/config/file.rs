@@ -106,11 +106,26 @@ struct RuleTable {
     deny: Vec<Spanned<String>>,
 }
 
+/// Each server is a process or a connection.
+const SERVERS_MAX: usize = 1_000;
+/// More than there are names of limits.
+const LIMITS_MAX: usize = 100;
+
 /// `name` is how the file is called in messages and origins.
 pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
     let help = "correct the file; `airlock run --help` and docs/configuration.md list what may stand in it";
     let document: Document =
         toml::from_str(text).map_err(|error| unreadable(name, text, &error, help))?;
+    for (what, count, max) in [
+        ("servers", document.servers.len(), SERVERS_MAX),
+        ("limits", document.limits.len(), LIMITS_MAX),
+    ] {
+        if count > max {
+            let why = format!("it has {count} {what}; the maximum is {max}");
+            let what = format!("{name} cannot be used");
+            return Err(invalid(what, why, "split the file, or remove entries"));
+        }
+    }
     let tables = Tables {
         labels: document.labels,
         roots: document.roots,
@@ -221,6 +236,20 @@ mod tests {
     use super::*;
     use crate::config::server::{Target, Trust};
     use crate::upstream::{Era, EraChoice};
+
+    #[test]
+    fn parse_refuses_more_servers_and_limits_than_the_maximum() {
+        let servers = |count: usize| -> String {
+            let one = |number| format!("[servers.a{number}]\ncommand = \"a\"\n");
+            (0..count).map(one).collect()
+        };
+        assert!(parse("a.toml", &servers(SERVERS_MAX)).is_ok());
+        let refused = parse("a.toml", &servers(SERVERS_MAX + 1)).unwrap_err();
+        assert_eq!(refused.why, "it has 1001 servers; the maximum is 1000");
+        let limits: String = (0..=LIMITS_MAX).map(|it| format!("a{it} = 1\n")).collect();
+        let refused = parse("a.toml", &format!("[limits]\n{limits}")).unwrap_err();
+        assert_eq!(refused.why, "it has 101 limits; the maximum is 100");
+    }
 
     const WHOLE: &str = r#"
 state_dir = "/var/lib/airlock"

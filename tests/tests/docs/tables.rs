@@ -73,6 +73,7 @@ fn every_exit_code_is_documented() {
         exit::SCRIPT_FAILED,
         exit::LIMIT,
         exit::DENIED,
+        exit::BUSY,
         exit::CONFIGURATION,
         exit::JOURNAL,
         exit::POLICY,
