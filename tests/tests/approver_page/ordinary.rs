@@ -53,7 +53,7 @@ fn one_call_is_approved(visit: &mut Visit) -> Result<()> {
         "expires in",
         "it changes something",
         "nothing that is labelled",
-        "no label says which of its arguments tells",
+        "no label says which argument holds it",
     ] {
         ensure!(card.contains(part), "`{part}` is not shown:\n{card}");
     }
@@ -242,7 +242,7 @@ fn a_second_answer_is_refused_politely(visit: &mut Visit) -> Result<()> {
         .wait("!document.querySelector('#notice').hidden")?;
     let notice = visit.browser.text("#notice")?;
     ensure!(
-        notice.contains("no longer asked; nothing was allowed by this"),
+        notice.contains("this question is no longer open; nothing was allowed"),
         "{notice}"
     );
     visit.picture("late")?;
