@@ -88,8 +88,8 @@ fn what_is_wrong_is_said_in_the_words_that_it_was_written_in() {
 fn where_there_is_nothing_that_is_said_beside_the_output() {
     let home = Home::new();
     for (args, part) in [
-        (&["runs", "list"][..], "no journal of a run"),
-        (&["runs", "verify"], "no journal of a run"),
+        (&["runs", "list"][..], "no journals in"),
+        (&["runs", "verify"], "no journals in"),
         (&["grants", "list"], "no grant is open"),
         (&["grants", "list", "--all"], "no grant"),
     ] {

@@ -179,7 +179,7 @@ fn a_lock_that_is_missing_or_edited_stops_the_run_before_it_starts() {
     for (text, part) in [
         (
             text.replace("\"name\": \"ping\"", "\"name\": \"pong\""),
-            "edited it by hand",
+            "edited by hand",
         ),
         (
             text.replace("\"version\": 1", "\"version\": 9"),

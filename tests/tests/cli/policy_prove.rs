@@ -140,7 +140,7 @@ fn a_rule_without_which_nothing_changes_is_found_with_what_does_the_same() {
     let text = check(&home, &["--prove"]).expect_code(32).stdout;
     for said in [
         "warning: rules/a.cedar:7:1: the rule `both` changes nothing\n",
-        "other rules together permit too, or forbid; only the reason that is told would be",
+        "other rules together permit too, or forbid; only the reported reason would change",
         "whatever it permits, the rule `small` (rules/a.cedar:1) permits too",
         "no call meets the condition of the rule `never`\n",
         "the rule `gone` permits nothing\n",

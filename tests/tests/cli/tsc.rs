@@ -70,8 +70,8 @@ fn what_a_compiler_finds_stands_in_the_report_and_stops_nothing() {
 fn a_compiler_that_is_of_no_use_is_a_note() {
     for (name, why) in [
         ("garbage", "panic: runtime error"),
-        ("huge", "more than 262144 bytes"),
-        ("silent", "said nothing"),
+        ("huge", "longer than 262144 bytes"),
+        ("silent", "printed nothing"),
         ("hanging", "longer than 5000 ms"),
         ("nowhere", "cannot be started"),
     ] {

@@ -97,7 +97,7 @@ fn servers_that_are_always_there_or_unknown_are_neither_stopped_nor_started() {
     let mut host = site.host(&[]);
     let stopped = host.call("disable_server", &json!({"server": "word"}));
     assert_eq!(stopped["isError"], true);
-    assert!(text(&stopped).contains("always there"), "{stopped}");
+    assert!(text(&stopped).contains("run always"), "{stopped}");
     let started = host.call("enable_server", &json!({"server": "map"}));
     assert!(text(&started).contains("did you mean `maps`"), "{started}");
 }
