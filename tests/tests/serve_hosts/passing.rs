@@ -355,7 +355,7 @@ fn a_command_line_run_has_nobody_to_be_asked() {
     let script = script.display().to_string();
     let ended = home.run(["run", &script, "--server", &server, "--allow", "*.*"]);
     assert!(ended.stdout.contains("answer decline"), "{ended}");
-    assert!(ended.stderr.contains("so it was declined"), "{ended}");
+    assert!(ended.stderr.contains("it was declined, because"), "{ended}");
     self::ended(&home, "declined");
 }
 
