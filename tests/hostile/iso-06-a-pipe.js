@@ -2,6 +2,6 @@
 // folder: a pipe
 // expect: not_started
 // error: zzz.cedar
-// error: no file
+// error: not a file
 // why: whoever reads it waits for ever
 return "it was started";

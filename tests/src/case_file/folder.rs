@@ -58,7 +58,7 @@ impl Attack {
             "a device" => Self::Device,
             "too deep" => Self::TooDeep,
             "other letters" => Self::OtherLetters,
-            "a name that is not a text" => Self::NoText,
+            "a name that is no text" => Self::NoText,
             _ => bail!("`{word}` is no attack on a folder"),
         })
     }
