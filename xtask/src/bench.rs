@@ -79,6 +79,24 @@ pub(crate) fn hostile(words: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// Text of every other kind that costs, likewise.
+pub(crate) fn outside_text() -> Result<()> {
+    let binary = ours::shipped()?;
+    let status = Command::new("cargo")
+        .args(["test", "--quiet", "-p", "tests"])
+        .args(["--test", "outside_text", "--", "--nocapture"])
+        .args(["--test-threads", "1"])
+        .env("AIRLOCK_BIN", binary)
+        .env("AIRLOCK_MEASURED", "1")
+        .current_dir(paths::root())
+        .status()
+        .context("cargo could not be started")?;
+    if !status.success() {
+        bail!("a text from outside takes longer than a second");
+    }
+    Ok(())
+}
+
 /// What a reviewer waits for, likewise.
 pub(crate) fn workbench() -> Result<()> {
     let binary = ours::shipped()?;

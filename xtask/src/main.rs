@@ -23,6 +23,7 @@ usage: cargo xtask COMMAND
   bench search                   how well and how fast search finds labelled tools of a corpus
   bench serve                    how soon a thousand tools of twelve servers are found
   bench hostile [COUNT]          what COUNT (100,000) hostile scripts take, and a good session beside them
+  bench outside-text             how soon hostile rules, files, schemas and streams are answered
   bench workbench                what a reviewer waits for, with 300 rules over 300 tools
   bench tokens [FILE…]           count the tokens of declarations beside those of the JSON
   bench replay                   play recorded tasks and attacks against the shipped policies
@@ -61,6 +62,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["bench", "search"] => bench::search(),
         ["bench", "serve"] => bench::serve(),
         ["bench", "hostile", rest @ ..] => bench::hostile(rest),
+        ["bench", "outside-text"] => bench::outside_text(),
         ["bench", "tokens", rest @ ..] => bench::tokens::run(rest),
         ["bench", "replay"] => bench::replay(),
         ["bench", "workbench"] => bench::workbench(),

@@ -1,0 +1,321 @@
+//! Text from outside that is made to cost: every parser of the broker answers or
+//! refuses it soon, and a signal ends the program meanwhile.
+//!
+//! `cargo xtask bench outside-text` runs this on a release build, in all sizes, holds
+//! every text to a second and shows the figures. Here the smallest size is tried.
+
+mod texts;
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::json;
+use tests::command::{Ended, Home, start};
+use tests::stdio_host::StdioHost;
+use texts::Text;
+
+/// Files of rules and of tools end at 1 MiB; what is longer is refused unread.
+const SIZES: [usize; 4] = [20_000, 200_000, 1_000_000, 2_000_000];
+
+fn is_measured() -> bool {
+    std::env::var_os("AIRLOCK_MEASURED").is_some()
+}
+
+/// For one text, the start of the program included. Quadratic work takes longer in any build.
+fn bound() -> Duration {
+    Duration::from_secs(if is_measured() { 1 } else { 60 })
+}
+
+fn sizes() -> &'static [usize] {
+    if is_measured() { &SIZES } else { &SIZES[..1] }
+}
+
+/// What one kind of text took.
+struct Kind {
+    name: &'static str,
+    /// The slowest of each size, and its text.
+    slowest: Mutex<[(Duration, &'static str); SIZES.len()]>,
+}
+
+impl Kind {
+    fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            slowest: Mutex::default(),
+        }
+    }
+
+    /// All texts, in all sizes: `run` makes something of one.
+    fn hold(&self, texts: &[Text], run: impl Fn(&Text, usize) -> Duration) {
+        let mut late = Vec::new();
+        for text in texts {
+            for (at, &size) in sizes().iter().enumerate() {
+                let wall = run(text, size);
+                if wall > bound() {
+                    late.push(format!("{} {} {size}: {wall:?}", self.name, text.name));
+                }
+                let mut slowest = self.slowest.lock().unwrap();
+                if wall > slowest[at].0 {
+                    slowest[at] = (wall, text.name);
+                }
+            }
+        }
+        if is_measured() {
+            let slowest = self.slowest.lock().unwrap();
+            let cells = slowest
+                .iter()
+                .map(|(wall, name)| format!("{wall:.0?} ({name})"));
+            println!(
+                "| {} | {} |",
+                self.name,
+                cells.collect::<Vec<_>>().join(" | ")
+            );
+        }
+        assert!(late.is_empty(), "{}", late.join("\n"));
+    }
+}
+
+/// It ended by itself, with one of these codes.
+#[track_caller]
+fn ended_with(ended: &Ended, codes: &[i32]) -> Duration {
+    let fits = ended.code.is_some_and(|code| codes.contains(&code));
+    let brief = |text: &str| text.chars().take(2_000).collect::<String>();
+    let (out, err) = (brief(&ended.stdout), brief(&ended.stderr));
+    assert!(
+        fits,
+        "code {:?} after {:?}\n{out}\n{err}",
+        ended.code, ended.wall
+    );
+    ended.wall
+}
+
+/// What a refusal says is read by a person.
+#[track_caller]
+fn is_short(ended: &Ended) {
+    let bytes = ended.stdout.len() + ended.stderr.len();
+    assert!(bytes < 2_000_000, "{bytes} bytes");
+}
+
+#[test]
+fn rules_of_a_folder_that_may_only_tighten() {
+    let home = Home::new();
+    Kind::new("Cedar, `run --tighten`").hold(texts::CEDAR, |text, size| {
+        home.write("rules/a.cedar", text.of(size));
+        let ended = home.run(["run", "--demo", "--tighten", "rules", "-e", "return 1"]);
+        is_short(&ended);
+        ended_with(&ended, &[0, 30, 32])
+    });
+}
+
+#[test]
+fn rules_that_a_reviewer_looks_at() {
+    let home = Home::new();
+    Kind::new("Cedar, `policy check`").hold(texts::CEDAR, |text, size| {
+        home.write("rules/a.cedar", text.of(size));
+        let ended = home.run(["policy", "check", "rules", "--demo"]);
+        is_short(&ended);
+        ended_with(&ended, &[0, 30, 32])
+    });
+}
+
+#[test]
+fn configurations() {
+    let home = Home::new();
+    Kind::new("TOML, `--config`").hold(texts::TOML, |text, size| {
+        home.write("a.toml", text.of(size));
+        ended_with(
+            &home.run(["run", "--config", "a.toml", "-e", "return 1"]),
+            &[0, 2, 30],
+        )
+    });
+}
+
+#[test]
+fn files_of_labels() {
+    let home = Home::new();
+    Kind::new("TOML, `--labels`").hold(texts::TOML, |text, size| {
+        home.write("a.toml", text.of(size));
+        let run = ["run", "--demo", "--labels", "a.toml", "-e", "return 1"];
+        ended_with(&home.run(run), &[0, 2, 30])
+    });
+}
+
+#[test]
+fn configurations_of_other_hosts() {
+    let home = Home::new();
+    Kind::new("JSON, `--mcp-config`").hold(texts::JSON, |text, size| {
+        home.write("a.json", text.of(size));
+        ended_with(
+            &home.run(["run", "--mcp-config", "a.json", "-e", "return 1"]),
+            &[2, 30],
+        )
+    });
+}
+
+#[test]
+fn lock_files() {
+    let home = Home::new();
+    Kind::new("JSON, `--lock`").hold(texts::JSON, |text, size| {
+        home.write("a.lock", text.of(size));
+        let run = ["run", "--demo", "--lock", "a.lock", "-e", "return 1"];
+        ended_with(&home.run(run), &[30, 33])
+    });
+}
+
+#[test]
+fn inputs_of_scripts() {
+    let home = Home::new();
+    Kind::new("JSON, `--input`").hold(texts::JSON, |text, size| {
+        home.write("a.json", text.of(size));
+        ended_with(
+            &home.run(["run", "--input", "@a.json", "-e", "return 1"]),
+            &[0, 2, 21, 30],
+        )
+    });
+}
+
+#[test]
+fn tool_files() {
+    let home = Home::new();
+    let all = [texts::TOOL_FILES, texts::JSON].concat();
+    Kind::new("tool files").hold(&all, |text, size| {
+        home.write("said/demo/logs_search.json", text.of(size));
+        let run = ["run", "--demo", "--descriptions", "said", "-e", "return 1"];
+        let ended = home.run(run);
+        is_short(&ended);
+        ended_with(&ended, &[0, 30])
+    });
+}
+
+#[test]
+fn journals() {
+    let home = Home::new();
+    home.run(["run", "-e", "return 1"]).expect_code(0);
+    let name = home.journals()[0].file_stem().unwrap().to_owned();
+    let first = std::fs::read_to_string(&home.journals()[0]).unwrap();
+    let first = first.split_inclusive('\n').next().unwrap().to_owned();
+    Kind::new("journals").hold(texts::JSON, |text, size| {
+        let mut walls = Vec::new();
+        for head in ["", &*first] {
+            std::fs::write(&home.journals()[0], head.to_owned() + &text.of(size)).unwrap();
+            let name = name.to_str().unwrap();
+            for words in [
+                &["list"][..],
+                &["show", name],
+                &["show", "--json", name],
+                &["verify"],
+            ] {
+                let ended = home.run([&["runs"], words].concat());
+                walls.push(ended_with(&ended, &[0, 31]));
+            }
+        }
+        walls.into_iter().max().unwrap()
+    });
+}
+
+/// The text is whole, and only long.
+#[test]
+fn a_journal_of_many_calls_is_shown_in_the_time_that_reading_it_takes() {
+    let home = Home::new();
+    let code = "for (let n = 0; n < 4000; n += 16) { const all = []; for (let m = 0; m < 16; m++) \
+                all.push(demo.logs_services({})); await Promise.all(all) }";
+    let run = [
+        "run",
+        "--demo",
+        "--allow",
+        "demo.*",
+        "--max-calls",
+        "4000",
+        "--timeout",
+        "1500s",
+        "--limit",
+        "cpu=1000s",
+        "--fsync",
+        "never",
+        "-e",
+        code,
+    ];
+    home.run(run).expect_code(0);
+    let name = home.journals()[0]
+        .file_stem()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let shown = home.run(["runs", "show", "--json", &name]).expect_code(0);
+    assert_eq!(shown.json()["calls"].as_array().unwrap().len(), 4_000);
+    assert!(shown.wall < bound(), "{:?}", shown.wall);
+}
+
+#[test]
+fn schemas_of_tools_in_types() {
+    let home = Home::new();
+    Kind::new("JSON Schema").hold(texts::SCHEMAS, |text, size| {
+        let tool = |schema: &str| {
+            format!(
+                "{{\"name\":\"bad\",\"inputSchema\":{schema},\
+            \"outputSchema\":{schema}}}"
+            )
+        };
+        let fine = "{\"name\":\"fine\",\"inputSchema\":{\"type\":\"object\"}}";
+        let schema = text.of(size);
+        home.write(
+            "tools.json",
+            format!("{{\"tools\":[{},{fine}]}}", tool(&schema)),
+        );
+        let types = home.run(["types", "--from", "shop=tools.json"]);
+        ended_with(&types, &[0, 2, 30])
+    });
+}
+
+#[test]
+fn patterns_of_search() {
+    let home = Home::new();
+    let mut serve = home.serve(["--demo", "--quiet"]);
+    let host = Mutex::new(StdioHost::start(&mut serve, &json!({})));
+    Kind::new("patterns of `search_tools`").hold(texts::PATTERNS, |text, size| {
+        let since = Instant::now();
+        let words = json!({"query": text.of(size), "mode": "regex"});
+        let mut host = host.lock().unwrap();
+        let id = host.ask(
+            "tools/call",
+            &json!({"name": "search_tools", "arguments": words}),
+        );
+        host.wait_for(|it| it["id"] == id);
+        since.elapsed()
+    });
+}
+
+/// Rules that are only many, which takes a debug build some seconds, or any build none.
+#[test]
+fn a_signal_ends_the_program_at_any_moment_of_the_start() {
+    let many = texts::CEDAR
+        .iter()
+        .find(|it| it.name == "rules-with-conditions");
+    let ifs = texts::CEDAR.iter().find(|it| it.name == "ifs-in-a-rule");
+    for text in [many, ifs].into_iter().flatten() {
+        let home = Home::new();
+        home.write("rules/a.cedar", text.of(1_000_000));
+        for command in ["run", "serve"] {
+            let more: &[&str] = if command == "run" {
+                &["-e", "return 1"]
+            } else {
+                &[]
+            };
+            let words = [&[command, "--demo", "--tighten", "rules"], more].concat();
+            for wait_ms in [0, 10, 30, 100, 300] {
+                let started = start(&mut home.airlock(&words), "");
+                let since = Instant::now();
+                while since.elapsed() < Duration::from_millis(wait_ms) {
+                    std::thread::park_timeout(Duration::from_millis(1));
+                }
+                started.signal(Signal::TERM);
+                let signalled = Instant::now();
+                let ended = started.wait();
+                let wall = signalled.elapsed();
+                assert!(wall < bound(), "{command} {wait_ms}: {wall:?}\n{ended}");
+            }
+        }
+    }
+}

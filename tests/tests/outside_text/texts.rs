@@ -1,0 +1,416 @@
+//! The hostile texts: each a short piece over and over, between a beginning and an end.
+
+/// One way to be hostile, at any size.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Text {
+    pub(crate) name: &'static str,
+    head: &'static str,
+    /// `{n}` counts.
+    unit: &'static str,
+    tail: &'static str,
+}
+
+const fn text(
+    name: &'static str,
+    head: &'static str,
+    unit: &'static str,
+    tail: &'static str,
+) -> Text {
+    Text {
+        name,
+        head,
+        unit,
+        tail,
+    }
+}
+
+impl Text {
+    /// As long as it may be within so many bytes.
+    pub(crate) fn of(&self, bytes: usize) -> String {
+        let mut text = self.head.to_owned();
+        for n in 0_usize.. {
+            let unit = self.unit.replace("{n}", &n.to_string());
+            if text.len() + unit.len() + self.tail.len() > bytes {
+                break;
+            }
+            text.push_str(&unit);
+        }
+        text + self.tail
+    }
+}
+
+const WHEN: &str =
+    "@id(\"a\") @owner(\"o\") @reason(\"r\") forbid(principal, action, resource) when { ";
+
+pub(crate) const CEDAR: &[Text] = &[
+    text("ifs", "", "if ", ""),
+    text("ifs-in-a-rule", WHEN, "if ", "};"),
+    text("ifs-that-end", WHEN, "if true then 1 else ", "1 };"),
+    text("brackets", WHEN, "(", "};"),
+    text("lists", WHEN, "[", "};"),
+    text("records", WHEN, "{a:", "};"),
+    text("calls", WHEN, "a(", "};"),
+    text("indexes", WHEN, "a[", "};"),
+    text("nots", WHEN, "!", "true };"),
+    text("minuses", WHEN, "-", "1 };"),
+    text("members", WHEN, "a.", "a };"),
+    text("names", WHEN, "a::", "a };"),
+    text("ands", WHEN, "true && ", "true };"),
+    text("sums", WHEN, "1 + ", "1 };"),
+    text("comparisons", WHEN, "1 == ", "1 };"),
+    text("words", WHEN, "a ", "};"),
+    text("nearly-when", "", "wen ", ";"),
+    text("long-word", WHEN, "abcdefgh", "};"),
+    text("long-number", WHEN, "1234567890", "};"),
+    text("open-string", "forbid(\"", "\\\"", ""),
+    text(
+        "long-string",
+        "@id(\"",
+        "\\u{1F600}",
+        "\") forbid(principal, action, resource);",
+    ),
+    text("backslashes", WHEN, "\\", "};"),
+    text("comments", "", "//\n", "a"),
+    text("returns", "", "//\r;", "a"),
+    text("semicolons", "", ";", ""),
+    text("closers", WHEN, "};", ""),
+    text("beginnings", "", "forbid(", ";"),
+    text("variables", "forbid(", "principal is a in b, ", ");"),
+    text(
+        "annotations",
+        "",
+        "@a{n}(\"x\") ",
+        "forbid(principal, action, resource);",
+    ),
+    text(
+        "same-annotation",
+        "",
+        "@id(\"x\") ",
+        "forbid(principal, action, resource);",
+    ),
+    text(
+        "clauses",
+        "forbid(principal, action, resource) ",
+        "when {true} ",
+        ";",
+    ),
+    text(
+        "rules-without-names",
+        "",
+        "forbid(principal,action,resource);",
+        "",
+    ),
+    text("invalid", WHEN, "#", "};"),
+    text("spaces", "", "\u{2003}", "a"),
+    text("unknown-variables", WHEN, "[a{n}, ", "] };"),
+    text(
+        "many-unknown-variables",
+        "@id(\"a\") @owner(\"o\") @reason(\"r\") \
+        forbid(principal, action, resource) when { [",
+        "a{n}, ",
+        "].isEmpty() };",
+    ),
+    text(
+        "many-unknown-facts",
+        "@id(\"a\") @owner(\"o\") @reason(\"r\") \
+        forbid(principal, action, resource) when { [",
+        "context.a{n}, ",
+        "].isEmpty() };",
+    ),
+    text(
+        "many-unknown-arguments",
+        "@id(\"a\") @owner(\"o\") @reason(\"r\") \
+        forbid(principal, action, resource) when { [",
+        "context.args.a{n}, ",
+        "].isEmpty() };",
+    ),
+    text(
+        "long-list",
+        "@id(\"a\") @owner(\"o\") @reason(\"r\") \
+        forbid(principal, action, resource) when { context.args has \"a\" && [",
+        "\"host{n}.example\", ",
+        "].contains(\"a\") };",
+    ),
+    text(
+        "mixed-list",
+        "@id(\"a\") @owner(\"o\") @reason(\"r\") \
+        forbid(principal, action, resource) when { [",
+        "{n}, \"a{n}\", ",
+        "].isEmpty() };",
+    ),
+    text(
+        "wide-record",
+        "@id(\"a\") @owner(\"o\") @reason(\"r\") \
+        forbid(principal, action, resource) when { {",
+        "\"a{n}\": {n}, ",
+        "} == {} };",
+    ),
+    text(
+        "entities",
+        "@id(\"a\") @owner(\"o\") @reason(\"r\") forbid(principal, action in [",
+        "Action::\"demo.logs{n}\", ",
+        "], resource);",
+    ),
+    text(
+        "patterns",
+        "@id(\"a\") @owner(\"o\") @reason(\"r\") \
+        forbid(principal, action, resource) when { context.args has \"a\" && \"a\" like \"",
+        "*a",
+        "b\" };",
+    ),
+    text(
+        "rules",
+        "",
+        "@id(\"r{n}\")@owner(\"o\")@reason(\"r\")forbid(principal,action,resource);",
+        "",
+    ),
+    text(
+        "rules-with-conditions",
+        "",
+        "@id(\"r{n}\") @owner(\"o\") @reason(\"r\") forbid(principal, \
+        action, resource) when { context.counts.calls_run == {n} || context.disclosed };\n",
+        "",
+    ),
+    text(
+        "rules-about-arguments",
+        "",
+        "@id(\"r{n}\") @owner(\"o\") @reason(\"r\") forbid(principal, \
+        action == Action::\"demo.logs_search\", resource) when { context.args has \"service\" && \
+        context.args.service == \"{n}\" };\n",
+        "",
+    ),
+    text(
+        "rules-with-mistakes",
+        "",
+        "@id(\"r{n}\") @owner(\"o\") @reason(\"r\") forbid(principal, \
+        action == Action::\"demo.log_search\", resource) when { context.arg.a == {n} };\n",
+        "",
+    ),
+    text(
+        "rules-that-cannot-be-read",
+        "",
+        "@id(\"r{n}\") @owner(\"o\") @reason(\"r\") \
+        forbid(principal, action, resource) when { context.disclosed and true };\n",
+        "",
+    ),
+    text(
+        "rules-with-one-name",
+        "",
+        "@id(\"r\") @owner(\"o\") @reason(\"r\") forbid(principal, \
+        action, resource);\n",
+        "",
+    ),
+];
+
+pub(crate) const TOML: &[Text] = &[
+    text("dots", "", "a.", "a = 1"),
+    text("dots-in-a-header", "[", "a.", "a]\nb = 1"),
+    text("brackets", "a = ", "[", ""),
+    text("braces", "a = ", "{a=", ""),
+    text("headers", "", "[", ""),
+    text("tables", "", "[a{n}]\n", ""),
+    text("arrays-of-tables", "", "[[a.b]]\n", ""),
+    text("arrays-in-arrays", "", "[[a.b]]\n[[a.b.c]]\nd = 1\n", ""),
+    text(
+        "deep-tables",
+        "",
+        "[a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q{n}]\n",
+        "",
+    ),
+    text("keys", "", "a{n} = 1\n", ""),
+    text("same-key", "", "a = 1\n", ""),
+    text("dotted-keys", "", "a.b{n}.c = 1\n", ""),
+    text("open-string", "a = \"", "x", ""),
+    text("open-text", "a = \"\"\"", "\\\n", ""),
+    text("numbers", "a = ", "1234567890", ""),
+    text("long-list", "a = [", "{n}, ", "]"),
+    text("comments", "", "#\n", "a"),
+    text("equals", "a", "=", ""),
+    text("servers", "", "[servers.a{n}]\ncommand = \"a\"\n", ""),
+    text("unknown", "", "[servers.a{n}]\nx = 1\n", ""),
+    text("limits", "[limits]\n", "a{n} = 1\n", ""),
+    text("groups", "", "[groups]\na{n} = [\"*.*\"]\n", ""),
+];
+
+pub(crate) const JSON: &[Text] = &[
+    text("brackets", "", "[", ""),
+    text("braces", "", "{\"a\":", ""),
+    text("list", "[", "1,", "1]"),
+    text("keys", "{", "\"a{n}\":1,", "\"b\":1}"),
+    text("same-key", "{", "\"a\":1,", "\"b\":1}"),
+    text("open-string", "\"", "x", ""),
+    text("escapes", "\"", "\\u00e9", "\""),
+    text("numbers", "", "1234567890", ""),
+    text("spaces", "", " \n", "1"),
+    text("lines", "", "{}\n", ""),
+    text("empty-lines", "", "\n", ""),
+];
+
+/// Files about the tool `logs_search` of the server `demo`.
+pub(crate) const TOOL_FILES: &[Text] = &[
+    text(
+        "arguments",
+        "{\"name\":\"logs_search\",\"arguments\":{",
+        "\"servise{n}\":{},",
+        "\"x\":{}}}",
+    ),
+    text(
+        "tags",
+        "{\"name\":\"logs_search\",\"tags\":[",
+        "\"t{n}\",",
+        "\"x\"]}",
+    ),
+    text(
+        "unknown-members",
+        "{\"name\":\"logs_search\",",
+        "\"a{n}\":1,",
+        "\"b\":1}",
+    ),
+    text(
+        "examples",
+        "{\"name\":\"logs_search\",\"examples\":[",
+        "{\"input\":{\"servise\":{n}}},",
+        "{\"input\":{}}]}",
+    ),
+    text(
+        "examples-of-an-argument",
+        "{\"name\":\"logs_search\",\"arguments\":{\"service\":{\"examples\":[",
+        "{n},",
+        "1]}}}",
+    ),
+    text("lines", "{\"name\":\"logs_search\",", "\n", "\"b\":1}"),
+];
+
+/// The schema of a tool, inside its list.
+pub(crate) const SCHEMAS: &[Text] = &[
+    text(
+        "properties",
+        "{\"type\":\"object\",\"properties\":{",
+        "\"a{n}\":{\"type\":\"string\"},",
+        "\"b\":{}}}",
+    ),
+    text(
+        "required",
+        "{\"type\":\"object\",\"required\":[",
+        "\"a{n}\",",
+        "\"b\"]}",
+    ),
+    text(
+        "required-properties",
+        "{\"type\":\"object\",\"required\":[",
+        "\"a{n}\",",
+        "\"b\"],\"properties\":{\"a1\":{}}}",
+    ),
+    text(
+        "enum",
+        "{\"type\":\"object\",\"properties\":{\"a\":{\"enum\":[",
+        "\"v{n}\",",
+        "1]}}}",
+    ),
+    text(
+        "any-of",
+        "{\"type\":\"object\",\"anyOf\":[",
+        "{\"required\":[\"a{n}\"]},",
+        "{\"type\":\"object\"}]}",
+    ),
+    text(
+        "alternatives",
+        "{\"type\":\"object\",\"properties\":{\"a\":{\"anyOf\":[",
+        "{\"type\":\"object\",\"properties\":{\"a{n}\":{}}},",
+        "{}]}}}",
+    ),
+    text(
+        "different-objects",
+        "{\"type\":\"object\",\"allOf\":[",
+        "{\"properties\":{\"a{n}\":{\"type\":\"string\"},\"b{n}\":{\"type\":\"null\"}}},",
+        "{}]}",
+    ),
+    text(
+        "products",
+        "{\"type\":\"object\",\"allOf\":[",
+        "{\"anyOf\":[{\"properties\":{\"a{n}\":{}}},{\"properties\":{\"b{n}\":{}}},\
+          {\"properties\":{\"c{n}\":{}}},{\"properties\":{\"d{n}\":{}}}]},",
+        "{}]}",
+    ),
+    text(
+        "products-of-parts",
+        "{\"type\":\"object\",\"properties\":{\"a\":{\"allOf\":[",
+        "{\"anyOf\":[{\"properties\":{\"a{n}\":{}}},{\"type\":\"null\"},{\"type\":\"string\"},\
+          {\"type\":\"array\"}]},",
+        "{}]}}}",
+    ),
+    text(
+        "patterns",
+        "{\"type\":\"object\",\"patternProperties\":{",
+        "\"^(a{n}|b){1,100}$\":{},",
+        "\"b\":{}}}",
+    ),
+    text(
+        "pattern-lists",
+        "{\"type\":\"object\",\"properties\":{",
+        "\"a{n}\":{\"type\":\"string\",\"pattern\":\"^([a-z]{1,60}{n}){1,60}$\"},",
+        "\"b\":{}}}",
+    ),
+    text(
+        "unicode-patterns",
+        "{\"type\":\"object\",\"properties\":{",
+        "\"a{n}\":{\"type\":\"string\",\"pattern\":\"(\\\\p{L}\\\\w\\\\d){{n}}\"},",
+        "\"b\":{}}}",
+    ),
+    text(
+        "long-pattern",
+        "{\"type\":\"object\",\"properties\":{\"a\":{\"pattern\":\"",
+        "(a?)",
+        "\"}}}",
+    ),
+    text(
+        "open-groups",
+        "{\"type\":\"object\",\"properties\":{\"a\":{\"pattern\":\"",
+        "(",
+        "\"}}}",
+    ),
+    text(
+        "references",
+        "{\"type\":\"object\",\"$defs\":{\"a\":{\"type\":\"object\",\"properties\":\
+        {\"x\":{\"type\":\"string\",\"description\":\"as long as it takes to have a name\"}}}},\
+        \"properties\":{",
+        "\"a{n}\":{\"$ref\":\"#/$defs/a\"},",
+        "\"b\":{}}}",
+    ),
+    text(
+        "chain",
+        "{\"type\":\"object\",\"$defs\":{",
+        "\"d{n}\":{\"$ref\":\"#/$defs/e{n}\"},",
+        "\"b\":{}}}",
+    ),
+    text("brackets", "{\"type\":\"object\",\"default\":", "[", "1}"),
+    text("nested", "", "{\"properties\":{\"a\":", "1"),
+    text(
+        "description",
+        "{\"type\":\"object\",\"description\":\"",
+        "many words ",
+        "\"}",
+    ),
+    text(
+        "dead-references",
+        "{\"type\":\"object\",\"properties\":{",
+        "\"a{n}\":{\"$ref\":\"#/$defs/none\"},",
+        "\"b\":{}}}",
+    ),
+    text(
+        "not",
+        "{\"type\":\"object\",",
+        "\"not\":{\"required\":[\"a{n}\"]},",
+        "\"title\":\"x\"}",
+    ),
+];
+
+/// Regular expressions over the names and descriptions of tools.
+pub(crate) const PATTERNS: &[Text] = &[
+    text("groups", "", "(", ""),
+    text("repeats", "(a", "{1000}", ")"),
+    text("alternatives", "", "a{n}|", "b"),
+    text("options", "", "(a?)*", "b"),
+    text("classes", "", "\\p{L}{100}", ""),
+    text("stars", "", ".*", "x"),
+];
