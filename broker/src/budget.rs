@@ -2,7 +2,7 @@
 //! processor. A run that finds no room waits in a queue that is fair to callers, and is refused
 //! as busy when no room comes in time.
 //!
-//! `queue`, `ledger` and `turns` decide, and wait for nobody. `room` and `processor` hold their
+//! `queue`, `ledger` and `turns` decide and never wait. `room` and `processor` hold their
 //! locks and wait. A run has a [`Share`], which gives everything back when it is dropped.
 
 mod busy;

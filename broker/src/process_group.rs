@@ -2,9 +2,9 @@
 //! when airlock is killed and can end nothing any more.
 //!
 //! The group's leader is a watchdog: a shell that waits at a pipe whose other end only this
-//! process has. When the pipe closes, it kills its group. Since it leads the group, and is waited
-//! for last, the group's number belongs to nobody else for as long as anybody here uses it; and a
-//! program is in the group before its first instruction, so that it cannot miss the pipe's end.
+//! process has. When the pipe closes, it kills its group. It leads the group and is reaped last, so
+//! the group's number is not reused while this process may signal it. A program joins the group
+//! before its first instruction, so it cannot miss the end of the pipe.
 //! `docs/design/0028-children-end-with-airlock.md` has the reasons.
 
 use std::io::{Error, ErrorKind, Result};
@@ -122,7 +122,7 @@ impl ProcessGroup {
         self.kill();
     }
 
-    /// Sends nothing to a group whose number may be another's by now.
+    /// Sends nothing if the group's number may have been reused.
     fn signal(&self, signal: Signal) {
         let child = self.child.id();
         let child = child.and_then(|id| Pid::from_raw(id.cast_signed()));
@@ -189,7 +189,7 @@ mod others {
 mod others {
     use rustix::process::{Pid, test_kill_process_group};
 
-    /// Besides a watchdog nobody can be told here: whoever is left is killed without SIGTERM.
+    /// Only the watchdog can be signalled here: remaining processes are killed without SIGTERM.
     pub(super) fn are_in(group: Pid, has_watchdog: bool) -> bool {
         !has_watchdog && test_kill_process_group(group).is_ok()
     }

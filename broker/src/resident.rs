@@ -1,4 +1,4 @@
-//! Memory of this process that nobody uses any more, and how much is resident.
+//! Returns unused memory of this process to the system, and reads how much is resident.
 
 /// What is in memory of this process; none where the system does not say.
 pub(crate) fn bytes() -> Option<u64> {

@@ -38,19 +38,33 @@ pub(crate) fn ours_alone(words: &[&str]) -> Result<()> {
 /// Twelve servers and a thousand tools behind one; a test that is run to be read. What is
 /// measured is the binary of a plain release build; the test around it need not be optimised.
 pub(crate) fn serve() -> Result<()> {
+    let complaint = "serving is slower than it may be";
+    shipped(&["--test", "scale"], &["many::"], &[], complaint)
+}
+
+/// Runs tests that measure a plain release build of the binary; the tests are not optimised.
+fn shipped(
+    targets: &[&str],
+    filters: &[&str],
+    variables: &[(&str, String)],
+    complaint: &'static str,
+) -> Result<()> {
     let binary = ours::shipped()?;
-    eprintln!("building the servers and the host that measures (not optimised)");
+    eprintln!("building the tests that measure it (not optimised)");
     let status = Command::new("cargo")
         .args(["test", "--quiet", "-p", "tests"])
-        .args(["--test", "scale", "many::", "--", "--nocapture"])
-        .args(["--test-threads", "1"])
+        .args(targets)
+        .arg("--")
+        .args(filters)
+        .args(["--nocapture", "--test-threads", "1"])
         .env("AIRLOCK_BIN", binary)
         .env("AIRLOCK_MEASURED", "1")
+        .envs(variables.iter().map(|(name, value)| (name, value)))
         .current_dir(paths::root())
         .status()
         .context("cargo could not be started")?;
     if !status.success() {
-        bail!("serving is slower than it may be");
+        bail!(complaint);
     }
     Ok(())
 }
@@ -62,58 +76,22 @@ pub(crate) fn hostile(words: &[&str]) -> Result<()> {
         [count] => count.replace([',', '_'], "").parse::<u64>()?,
         _ => bail!("`bench hostile` takes one number"),
     };
-    let binary = ours::shipped()?;
-    let status = Command::new("cargo")
-        .args(["test", "--quiet", "-p", "tests"])
-        .args(["--test", "generated_scripts", "--", "--nocapture"])
-        .args(["--test-threads", "1"])
-        .env("AIRLOCK_BIN", binary)
-        .env("AIRLOCK_MEASURED", "1")
-        .env("AIRLOCK_SCRIPTS", count.to_string())
-        .current_dir(paths::root())
-        .status()
-        .context("cargo could not be started")?;
-    if !status.success() {
-        bail!("a hostile script takes more than it may, or holds up others");
-    }
-    Ok(())
+    let count = [("AIRLOCK_SCRIPTS", count.to_string())];
+    let complaint = "a hostile script takes more than it may, or holds up others";
+    shipped(&["--test", "generated_scripts"], &[], &count, complaint)
 }
 
 /// Text of every other kind that costs, likewise.
 pub(crate) fn outside_text() -> Result<()> {
-    let binary = ours::shipped()?;
-    let status = Command::new("cargo")
-        .args(["test", "--quiet", "-p", "tests"])
-        .args(["--test", "outside_text", "--", "--nocapture"])
-        .args(["--test-threads", "1"])
-        .env("AIRLOCK_BIN", binary)
-        .env("AIRLOCK_MEASURED", "1")
-        .current_dir(paths::root())
-        .status()
-        .context("cargo could not be started")?;
-    if !status.success() {
-        bail!("a text from outside takes longer than a second");
-    }
-    Ok(())
+    let complaint = "a text from outside takes longer than a second";
+    shipped(&["--test", "outside_text"], &[], &[], complaint)
 }
 
 /// What a reviewer waits for, likewise.
 pub(crate) fn workbench() -> Result<()> {
-    let binary = ours::shipped()?;
-    let status = Command::new("cargo")
-        .args(["test", "--quiet", "-p", "tests"])
-        .args(["--test", "scale", "--test", "workbench"])
-        .args(["--", "workbench::", "large::", "--nocapture"])
-        .args(["--test-threads", "1"])
-        .env("AIRLOCK_BIN", binary)
-        .env("AIRLOCK_MEASURED", "1")
-        .current_dir(paths::root())
-        .status()
-        .context("cargo could not be started")?;
-    if !status.success() {
-        bail!("a reviewer waits longer than they should");
-    }
-    Ok(())
+    let targets = ["--test", "scale", "--test", "workbench"];
+    let complaint = "a reviewer waits longer than they should";
+    shipped(&targets, &["workbench::", "large::"], &[], complaint)
 }
 
 /// The measuring is a test of the broker, which knows search; here it is run to be read.

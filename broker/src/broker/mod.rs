@@ -184,7 +184,7 @@ impl Broker {
         }
     }
 
-    /// Room for a run, or the report of one for which there is none.
+    /// Memory and a place for a run, or the report that refuses it.
     async fn share(
         &self,
         seat: &Seat,

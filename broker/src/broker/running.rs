@@ -63,7 +63,7 @@ impl Wanted {
                 goes,
                 over,
             } = self;
-            // Whoever does not watch any more does not stop the run.
+            // The run goes on when its observer is gone.
             let tell = |event| drop(watch.send(event));
             let runtime = broker.0.runtime.clone();
             let run = broker.run_here_in((seat, share), script, &cancel, tell);

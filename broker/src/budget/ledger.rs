@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(begun.count() as u64, (1024 - 248) / 8);
     }
 
-    /// However the memory is asked for, somebody can always go on, and all come to their end.
+    /// For every order of requests, at least one run can continue, and all of them end.
     #[test]
     fn runs_that_all_want_everything_never_wait_for_each_other() {
         for step in [MIB, 7 * MIB, 60 * MIB, 300 * MIB] {

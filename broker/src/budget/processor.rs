@@ -17,7 +17,7 @@ pub(super) struct Processor {
     waiting: AtomicUsize,
 }
 
-/// How to give a turn to somebody who waits.
+/// How to give a turn to a guest that waits.
 struct Waiter {
     has_turn: Arc<AtomicBool>,
     thread: Thread,
@@ -95,7 +95,7 @@ impl Processor {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Makes way for somebody who waits, if it is their turn, and returns when it is this one's
+    /// Yields to a waiting guest whose turn it is, and returns when it is this one's
     /// again. Whether it made way.
     pub(super) fn make_way(&self, wants: &Wants<'_>, used_us: u64, wait: &Wait<'_>) -> bool {
         let mut turns = self.lock();

@@ -18,7 +18,7 @@ use crate::sandbox::StopHandle;
 const RUN_MS_ASSUMED: u64 = 1_000;
 /// Of the time that a run took, in what is thought of the next ones.
 const RUN_MS_SHARE: u64 = 8;
-/// A refused run comes again no sooner and is told no later than this.
+/// The shortest and the longest `retry_after` of a refused run.
 const RETRY_MS: std::ops::RangeInclusive<u64> = 1_000..=60_000;
 
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl Settled {
     fn tell(self) {
         self.woken.iter().for_each(Thread::unpark);
         for (entered, place) in self.let_in {
-            // Whoever has gone meanwhile gives the place back by dropping it.
+            // If the receiver is gone, dropping the place gives it back.
             drop(entered.send(place));
         }
     }
@@ -139,7 +139,7 @@ impl Room {
         }
     }
 
-    /// A place for a run that may have `bytes`, if there is one and nobody waits for it.
+    /// A place for a run that may have `bytes`, if one is free and no run waits.
     pub(super) fn try_enter(self: &Arc<Self>, caller: &Arc<str>, bytes: u64) -> Option<Place> {
         let mut state = self.lock();
         let is_free = state.waiting.is_empty() && state.ledger.admits(bytes);
@@ -294,7 +294,7 @@ impl Room {
 }
 
 impl State {
-    /// The caller that asks for least in all first, and in it whoever came first.
+    /// Orders by how much each caller asks for in total, smallest first, then by arrival.
     fn let_grow(&mut self, settled: &mut Settled) {
         if self.growing.is_empty() {
             return;
@@ -332,7 +332,7 @@ impl Drop for Place {
     }
 }
 
-/// Whoever stops waiting leaves the queue.
+/// Removes a waiting run from the queue when it is dropped.
 struct Waits<'a> {
     room: &'a Arc<Room>,
     ticket: Ticket,

@@ -51,7 +51,7 @@ impl Share {
         }))
     }
 
-    /// The run is on a thread that nobody else needs: it may wait there for memory, and its
+    /// The run has a thread of its own: it may wait there for memory, and its
     /// priority may be lowered.
     pub(crate) fn on_own_thread(&self) {
         self.0.has_own_thread.store(true, Ordering::Relaxed);
@@ -68,7 +68,7 @@ impl Share {
     }
 
     /// To be told about once a millisecond while a guest computes: it has done so for `used_us`
-    /// since the last time. Waits while it is somebody else's turn.
+    /// since the last time. Waits while another guest has the turn.
     pub(crate) fn go_on(&self, used_us: u64, wait: &Wait<'_>) {
         self.note(used_us);
         if !self.0.processor.is_wanted() {

@@ -168,7 +168,7 @@ impl<W, C> Turns<W, C> {
             || (has_had_its_turn && self.is_by_caller() && !self.waiting.is_empty())
     }
 
-    /// Whoever is next, while there is room.
+    /// The next waiting guest, while there is room.
     pub(super) fn next(&mut self) -> Option<Turn<W>> {
         if self.computing.len() >= self.computing_max || self.waiting.is_empty() {
             return None;
@@ -288,7 +288,7 @@ mod tests {
     fn a_run_makes_way_for_a_shorter_one_at_once_and_for_an_equal_one_after_its_turn() {
         let mut turns = turns(&["a", "b"]);
         turns.begin(turn(1, "a", 500_000), 500_000);
-        assert!(!turns.makes_way(1, 900_000), "nobody waits");
+        assert!(!turns.makes_way(1, 900_000), "no guest waits");
         turns.wait(turn(2, "b", 500_000));
         assert!(!turns.makes_way(1, 501_000));
         assert!(turns.makes_way(1, 500_000 + QUANTUM_US));

@@ -213,7 +213,7 @@ impl Watch {
         }
     }
 
-    /// Why the guest may not grow, for whoever wanted the run.
+    /// Why the guest may not grow; the caller of the run gets this.
     pub(super) fn refusal(&self) -> Option<Busy> {
         Some(self.charge.as_ref()?.share().refuse_growth())
     }

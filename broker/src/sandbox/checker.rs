@@ -3,7 +3,7 @@
 //! guest and becomes one finding.
 //!
 //! A guest lives for one request and for the questions about a script that it instrumented. What
-//! it answers is bounded and held against the script before anything uses it.
+//! it answers is bounded and compared with the script before anything uses it.
 
 use airlock_core::effect::{GuestStop, GuestUsage};
 use airlock_core::limits::Limits;

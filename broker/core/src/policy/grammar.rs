@@ -1,7 +1,7 @@
 //! Cedar's grammar, recognised in one pass: time and memory grow with the text,
 //! and nothing recurses. Cedar's own parser goes on after a mistake, and what it
 //! does there grows with the square of the text and more; so it is given only
-//! text that passed here. What is wrong is said in its words.
+//! text that passed here. Errors use Cedar's own wording.
 
 #[cfg(test)]
 mod tests;

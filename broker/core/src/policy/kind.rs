@@ -51,7 +51,7 @@ kinds! {
     PromptMissing Error "prompt-missing" "A rule asks, and does not say what."
     PromptIdle Error "prompt-idle" "A question that is never asked."
     TighteningPermits Error "tightening-permits" "A rule permits in a folder that may only tighten."
-    PrincipalOrResource Error "principal-or-resource" "A rule names a principal, but there is none."
+    PrincipalOrResource Error "principal-or-resource" "A rule constrains `principal` or `resource`, which calls do not have."
     FileWordPermits Error "file-word-permits" "A rule permits by what a tool file says."
     ContextAsValue Error "context-as-value" "The whole context is used as a value."
     ApprovalMisused Error "approval-misused" "An approval takes, or is no level."

@@ -69,7 +69,7 @@ struct Lint<'a> {
     part: Option<&'a Expr>,
     /// Each with the part that it is about.
     findings: Vec<(Finding, Option<&'a Expr>)>,
-    /// There was one more than is told.
+    /// More findings exist than are reported.
     is_full: bool,
 }
 

@@ -42,8 +42,8 @@ fn compare(text: &str, ours: Result<(), Wrong>, theirs: Result<(), ParseErrors>)
         Ok(()) => assert_eq!(misfits, [], "{text}"),
         Err(wrong) => {
             let said = misfits.iter().find(|(at, _)| *at == wrong.at);
-            // Past a `;` Cedar begins anew, and may then tell only of what is wrong there; so it
-            // does of what is no token; and a number is too large only where what follows fits.
+            // After a `;` or an invalid token, Cedar starts again and may report only the later
+            // error. It reports a number as too large only if the text after it fits.
             let (at, why) = misfits.first().cloned().unwrap_or_default();
             let between = text.get(wrong.at..at).unwrap_or_default();
             let is_passed_over =
